@@ -7,7 +7,7 @@ from functools import cache
 
 from games import rulesheets
 from games.gdl.circuit.circuit import Circuit, build_circuit
-from games.gdl.grounding.ground import ground
+from games.gdl.grounding.ground import VARIANTS, ground
 from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from protocol.kif import read_rulesheet
@@ -15,10 +15,10 @@ from protocol.kif import read_rulesheet
 Compile = Callable[[str], CircuitMachine]
 
 
-def circuit_of(text: str) -> Circuit:
-    """Builds the circuit of a rulesheet's text."""
+def circuit_of(text: str, *, variant: str = VARIANTS[0], factored: bool = True) -> Circuit:
+    """Builds the circuit of a rulesheet's text, grounded in one of `VARIANTS`."""
     checked = check(read_rulesheet(text))
-    return build_circuit(ground(checked.rules, checked.roles))
+    return build_circuit(ground(checked.rules, checked.roles, variant=variant), factored=factored)
 
 
 @cache
@@ -27,6 +27,7 @@ def machine_of(text: str) -> CircuitMachine:
     return CircuitMachine(compiled_game(circuit_of(text)))
 
 
+@cache
 def own_machine(name: str) -> CircuitMachine:
     """The machine of one of the package's rulesheets."""
     return machine_of(rulesheets.text(name))

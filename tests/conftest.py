@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stderr
@@ -13,22 +14,48 @@ from pathlib import Path
 import pytest
 
 from agent.kernels.progress import prepare
-from agent.search.kernel_groups import kernel_groups
+from agent.search.kernel_groups import CIRCUIT, PLAYOUTS, kernel_groups
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+TESTS = Path(__file__).resolve().parent
+SHARED = TESTS.parents[1] / "shared"
 
 MANY_TESTS = 300
-"""From so many on, a run is taken to need all kernels."""
+"""From so many on, kernels are compiled before the first test."""
+
+NEEDS = {"games": (CIRCUIT, PLAYOUTS, "reversi", "blokbox"), "generated": (CIRCUIT,), "agent": tuple(kernel_groups())}
+"""Groups of kernels that the tests of a folder need."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--skips`."""
+    parser.addoption("--skips", metavar="REGEX", help="fail where a test is skipped for any other reason than these")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Compiles the kernels on all cores before a large run, which would compile them one by one."""
     if session.config.option.collectonly or len(session.items) < MANY_TESTS:
         return
+    folders = {item.path.relative_to(TESTS).parts[0] for item in session.items}
+    needed = {group for folder in folders for group in NEEDS.get(folder, ())}
     # Each of pytest-xdist's processes comes here and waits; one of them says so.
     quiet = os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0"
     with redirect_stderr(io.StringIO()) if quiet else nullcontext():
-        prepare(tuple(kernel_groups())).close()
+        prepare(needed).close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fails the run where a test was skipped for a reason that `--skips` does not expect."""
+    expected = session.config.option.skips
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if expected is None or reporter is None:
+        return
+    reasons = {str(report.longrepr[2]) for report in reporter.stats.get("skipped", ())}
+    unexpected = sorted(reason for reason in reasons if not re.search(expected, reason))
+    for reason in unexpected:
+        reporter.line(f"unexpected skip: {reason}", red=True)
+    if unexpected and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,6 +11,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
+INLINE_TOURNAMENT = """
+import sys
+from agent.cli import main
+from agent.lab.commands import tournament
+from agent.lab.jobs.inline import InlineExecutor
+tournament.executor = lambda *_: InlineExecutor()
+status = main(["tournament", *sys.argv[1:]])
+"""
+"""Runs `ggp-agent tournament` in one process: another one for the matches takes seconds to start."""
+
 
 def start_command(*arguments: str, stdout: int = subprocess.PIPE, stderr: int | None = None) -> subprocess.Popen[str]:
     """Starts `ggp-agent` with these arguments in a session of its own; its output can be read line by line."""

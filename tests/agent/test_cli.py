@@ -8,18 +8,19 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from agent.checking import describe
 from agent.cli import LABORATORY, MOVED, main, make_parser
-from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT, default_memory
+from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT, default_memory
 from agent.kernels import progress
 from agent.refereeing import agent_process
 from agent.serving.clock import SILENCE_SECONDS
-from tests.agent.commands import start_command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -184,7 +185,7 @@ def test_random_role_takes_no_player_in_any_case(tmp_path: Path) -> None:
     """A role `RANDOM` is played by the referee, as one named `random` is."""
     file = write(tmp_path, VALID.replace("(role a)", "(role a)\n(role RANDOM)\n(legal RANDOM wait)"))
     result = tmp_path / "result.json"
-    assert main(["match", file, "--players", "legal", "--json", str(result)]) in (OK, DIFFERENT)
+    assert main(["match", file, "--players", "legal", "--json", str(result)]) == OK
     assert json.loads(result.read_text())["players"] == ["legal", "referee"]
 
 
@@ -243,15 +244,13 @@ def test_result_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
 def test_bench_search_measures_the_tree_until_a_game_is_solved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The benchmark measures raw playouts and those of the tree, on one core and, if there are two, on two."""
+    """The benchmark measures raw playouts, and a tree until it is solved, on one core and, if there are two, on two."""
     result = tmp_path / "bench.json"
     assert main(["lab", "bench", "tic_tac_toe", "--search", "--seconds", "0.1", "--json", str(result)]) == OK
     (row,) = json.loads(result.read_text())["rows"]
     assert row["game"] == "tic_tac_toe"
     assert row["solved"]
-    # On a busy machine the first two seconds may bring nothing.
-    both = row["search_playouts_per_s"], row["search_playouts_per_s_late"]
-    assert row["raw_playouts_per_s"] > max(both) > 0
+    assert row["raw_playouts_per_s"] > 0
     assert (row["search_playouts_per_s_two_cores"] is not None) == (len(os.sched_getaffinity(0)) > 1)
     assert "solved" in capsys.readouterr().out
 
@@ -274,15 +273,18 @@ def test_bench_has_a_row_per_game_and_engine(tmp_path: Path, capsys: pytest.Capt
 def test_native_rules_are_compared_with_the_circuit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Native rules of one sheet are compared; other games, and several, are refused."""
     result = tmp_path / "result.json"
-    assert main(["lab", "conform", "--native", "reversi", "--positions", "3000", "--json", str(result)]) == OK
+    assert main(["lab", "conform", "--native", "reversi", "--positions", "300", "--json", str(result)]) == OK
     assert "recognised as reversi" in capsys.readouterr().out
-    assert json.loads(result.read_text())["positions"] >= 3000
+    assert json.loads(result.read_text())["positions"] >= 300
     assert "not a game of a native family" in fails(["lab", "conform", "--native", "tic_tac_toe"], capsys)
     assert "takes one rulesheet" in fails(["lab", "conform", "reversi", "blokbox", "--native"], capsys)
 
 
-def test_inspect_describes_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_describes_a_sheet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`inspect` shows roles, kind, machine and engine."""
+    monkeypatch.setattr(describe, "PLAYOUT_SECONDS", 0.05)
     result = tmp_path / "inspect.json"
     assert main(["inspect", "rock_paper_scissors", "--json", str(result)]) == OK
     data = json.loads(result.read_text())
@@ -310,25 +312,33 @@ def test_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"127.0.0.1:{port}" in fails(["serve", "--host", "127.0.0.1", "--port", str(port)], capsys)
 
 
-def test_interrupted_match_leaves_its_record(tmp_path: Path) -> None:
+def test_interrupted_match_leaves_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends a match with its own exit status, and what was played is in the record."""
     record = tmp_path / "record.json"
-    with socket.socket() as silent:
-        # Accepts connections and never answers.
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        arguments = f"match tic_tac_toe --players random,{address} --start-clock 1 --play-clock 600 --record".split()
-        process = start_command(*arguments, str(record))
-        assert process.stdout is not None
-        with process.stdout:
-            while "clocks 1 s" not in process.stdout.readline():
-                assert process.poll() is None
-            process.send_signal(signal.SIGINT)
-            assert process.wait(120) == INTERRUPTED
+
+    def interrupt(player: socket.socket) -> None:
+        """Presses Ctrl-C once the player is sent something, which is never answered."""
+        with player.accept()[0] as connection:
+            connection.recv(1)
+            os.kill(os.getpid(), signal.SIGINT)
+            while connection.recv(4096):
+                pass
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as player:
+            thread = threading.Thread(target=interrupt, args=(player,))
+            thread.start()
+            address = f"http://127.0.0.1:{player.getsockname()[1]}"
+            clocks = ["--start-clock", "600", "--play-clock", "600"]
+            command = ["match", "tic_tac_toe", "--players", f"random,{address}", *clocks, "--record", str(record)]
+            assert main(command) == INTERRUPTED
+            thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     data = json.loads(record.read_text())
     assert data["outcome"] == "aborted"
-    assert data["errors"][0]["kind"] == "late"
+    assert data["moves"] == []
 
 
 def test_quiet_prints_errors_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.agent.commands import INLINE_TOURNAMENT
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
 
@@ -72,23 +74,16 @@ def test_engine_of_an_installed_package(tmp_path: Path) -> None:
         "\n".join([f"[{group[1]}]", *(line.replace('"', "") for line in lines)])
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-
-    def run(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
     result = tmp_path / "result.json"
-    command = "-m agent.cli tournament tic_tac_toe --players guess@0.2,legal --jobs 1 --json"
-    run(*command.split(), str(result))
+    first = (
+        "from agent.sheet import load; from agent.search.registry import engines_for; "
+        "print(next(engines_for(load('tic_tac_toe').machine(), 0)).name); sys.exit(status)"
+    )
+    command = [sys.executable, "-c", INLINE_TOURNAMENT + first, "tic_tac_toe", "--players", "guess@0.2,legal", "--json"]
+    done = subprocess.run([*command, str(result)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     assert {line["player"]: line["errors"] for line in json.loads(result.read_text())["table"]} == {
         "guess@0.2": {},
         "legal": {},
     }
-    first = (
-        "from agent.sheet import load; from agent.search.registry import engines_for; "
-        "print(next(engines_for(load('tic_tac_toe').machine(), 0)).name)"
-    )
-    assert run("-c", first) == "guess\n"
+    assert done.stdout.splitlines()[-1] == "guess"

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from games.child_process import Bounds, ChildLostError, ChildProcess, cpu_seconds, wait_for_any
 from games.machine import LimitError, RulesError
+from tests.processes import runs, until
 
 
 @pytest.fixture
@@ -154,15 +154,4 @@ def test_children_end_with_their_parent(start: Callable[..., ChildProcess], meth
     parent = start(have_a_child, method=method, may_have_children=True)
     grandchild = parent.receive()
     os.kill(parent.pid, 9)
-    deadline = time.monotonic() + 60.0
-    while runs(grandchild):
-        assert time.monotonic() < deadline, "the child lives on"
-        time.sleep(0.05)
-
-
-def runs(process: int) -> bool:
-    """Whether a process has not ended; it may not have been reaped."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
+    until(lambda: not runs(grandchild))

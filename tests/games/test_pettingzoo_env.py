@@ -7,11 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from games import rulesheets
-from games.gdl.compile import compile_rules
-from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine
-from protocol.kif import read_rulesheet
+from tests.circuits import machine_of, own_machine
 
 with warnings.catch_warnings():
     # Its imports warn.
@@ -43,15 +39,10 @@ DEAD_END = """
 """
 
 
-def machine_of(text: str) -> CircuitMachine:
-    """A rulesheet's circuit."""
-    return compile_rules(check(read_rulesheet(text)))
-
-
 @pytest.mark.parametrize("game", ["tic_tac_toe", "rock_paper_scissors", "three_way_line"])
 def test_is_what_pettingzoo_wants(game: str) -> None:
     """By PettingZoo's own tests: turns, simultaneous moves, three roles."""
-    machine = machine_of(rulesheets.text(game))
+    machine = own_machine(game)
     with warnings.catch_warnings():
         # They warn of observations that are not images.
         warnings.simplefilter("ignore")
@@ -61,7 +52,7 @@ def test_is_what_pettingzoo_wants(game: str) -> None:
 
 def test_whole_match() -> None:
     """A role with one legal move is not asked; the reward is the goal, and adds up for both."""
-    machine = machine_of(rulesheets.text("tic_tac_toe"))
+    machine = own_machine("tic_tac_toe")
     environment = GameEnvironment(machine, render_mode="ansi")
     environment.reset()
     asked = []
@@ -84,7 +75,7 @@ def test_whole_match() -> None:
 
 def test_illegal_move_is_refused() -> None:
     """And nothing has happened."""
-    environment = GameEnvironment(machine_of(rulesheets.text("tic_tac_toe")))
+    environment = GameEnvironment(own_machine("tic_tac_toe"))
     environment.reset()
     observation, *_ = environment.last()
     forbidden = int(np.flatnonzero(observation["action_mask"] == 0)[0])
@@ -95,7 +86,7 @@ def test_illegal_move_is_refused() -> None:
 
 def test_simultaneous_moves_stay_hidden() -> None:
     """The second role sees the state before the first one's move."""
-    environment = GameEnvironment(machine_of(rulesheets.text("rock_paper_scissors")))
+    environment = GameEnvironment(own_machine("rock_paper_scissors"))
     environment.reset()
     before = environment.observe("right")["observation"]
     environment.step(int(np.flatnonzero(environment.observe("left")["action_mask"])[0]))

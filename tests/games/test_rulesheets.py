@@ -5,29 +5,17 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from games import rulesheets
-from games.gdl.compile import compile_rules
 from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
+from tests.circuits import machine_of, own_machine
 
-MATCHES = 15
-
-
-@cache
-def compiled(source: str) -> StateMachine:
-    """The machine of a rulesheet's text."""
-    return compile_rules(check(read_rulesheet(source)))
-
-
-def own(name: str) -> StateMachine:
-    """The machine of an own rulesheet."""
-    return compiled(rulesheets.text(name))
+MATCHES = 5
 
 
 def random_joint_move(machine: StateMachine, state: State, rng: random.Random) -> list[Term]:
@@ -63,7 +51,7 @@ def test_plays_in_step_with_the_corpus(
     corpus: Path, name: str, other: str, rename: Callable[[Term], Term], goals_before_the_end: bool
 ) -> None:
     """In random matches both sheets have the same legal moves, ends and goals at every step."""
-    ours, theirs = own(name), compiled((corpus / f"{other}.kif").read_text())
+    ours, theirs = own_machine(name), machine_of((corpus / f"{other}.kif").read_text())
     assert ours.roles == theirs.roles
     rng = random.Random(name)
     for _ in range(MATCHES):
@@ -86,7 +74,7 @@ def test_plays_in_step_with_the_corpus(
 
 def test_kept_turn_is_a_passed_turn_left_out() -> None:
     """`reversi_keep_turn` is `reversi` without the plies in which the player in control has nothing to play."""
-    keeping, passing = own("reversi_keep_turn"), own("reversi")
+    keeping, passing = own_machine("reversi_keep_turn"), own_machine("reversi")
     rng = random.Random(1)
     kept = 0
     for _ in range(4 * MATCHES):
@@ -115,7 +103,7 @@ def test_sheet_is_clean(name: str) -> None:
 @pytest.mark.parametrize("name", rulesheets.names())
 def test_random_matches_end(name: str) -> None:
     """Random matches of every own sheet reach an end at which each role has one goal value."""
-    machine = own(name)
+    machine = own_machine(name)
     rng = random.Random(2)
     for _ in range(10):
         state = machine.initial()
@@ -127,7 +115,7 @@ def test_random_matches_end(name: str) -> None:
 @pytest.mark.parametrize("name", rulesheets.names())
 def test_base_and_input_cover_what_happens(name: str) -> None:
     """What is declared by `base` and `input` covers all facts and moves of random matches."""
-    machine, declared = own(name), declarations(name)
+    machine, declared = own_machine(name), declarations(name)
     rng = random.Random(3)
     for _ in range(3):
         state = machine.initial()
@@ -144,7 +132,7 @@ def declarations(name: str) -> dict[str, set[Term]]:
     """The facts derived by `base` and the (role, move) pairs derived by `input`, as facts of a sheet made of these."""
     source = rulesheets.text(name)
     source += "(<= (init (is_base ?f)) (base ?f)) (<= (init (is_input ?r ?m)) (input ?r ?m))"
-    facts = compiled(source).facts(compiled(source).initial())
+    facts = machine_of(source).facts(machine_of(source).initial())
     found: dict[str, set[Term]] = {"base": set(), "input": set()}
     for fact in facts:
         if isinstance(fact, tuple) and fact[0] == "is_base":
@@ -156,7 +144,7 @@ def declarations(name: str) -> dict[str, set[Term]]:
 
 def test_winning_line_ends_tic_tac_toe() -> None:
     """Three in a line win at once: 100 for the one, 0 for the other."""
-    machine = own("tic_tac_toe")
+    machine = own_machine("tic_tac_toe")
     state = machine.initial()
     for x, o in ((("1", "1"), None), (None, ("1", "2")), (("2", "1"), None), (None, ("2", "2")), (("3", "1"), None)):
         state = machine.next(state, [("mark", *x) if x else "noop", ("mark", *o) if o else "noop"])
@@ -166,7 +154,7 @@ def test_winning_line_ends_tic_tac_toe() -> None:
 
 def test_eight_puzzle_takes_eighteen_moves() -> None:
     """The shortest solution of the tiles as they lie at the start has 18 moves, and the sheet accepts it."""
-    machine = own("eight_puzzle")
+    machine = own_machine("eight_puzzle")
     state = machine.initial()
     cells = {fact[1:3]: fact[3] for fact in machine.facts(state) if isinstance(fact, tuple) and fact[0] == "cell"}
     order = [(str(x), str(y)) for y in (3, 2, 1) for x in (1, 2, 3)]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import random
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -29,6 +31,11 @@ class CoreClaim:
     cores: tuple[int, ...]
     files: tuple[IO[bytes], ...]
 
+    def close(self) -> None:
+        """Gives them back."""
+        for file in self.files:
+            file.close()
+
 
 def claim_cores(count: int, patience: float = PATIENCE) -> CoreClaim:
     """Claims cores of those that this process may run on.
@@ -38,17 +45,32 @@ def claim_cores(count: int, patience: float = PATIENCE) -> CoreClaim:
     available = sorted(os.sched_getaffinity(0))
     end = time.monotonic() + patience
     while True:
-        files: dict[int, IO[bytes]] = {}
-        for core in available:
-            if len(files) < count and (file := _lock(core)) is not None:
-                files[core] = file
-        if len(files) == count:
-            return CoreClaim(tuple(files), tuple(files.values()))
-        for file in files.values():
-            file.close()
+        claim = _claim_free(available, count)
+        if len(claim.cores) == count:
+            return claim
+        claim.close()
         if time.monotonic() >= end:
-            raise NoFreeCoresError(f"{count} of {len(available)} cores are wanted, and {len(files)} are free")
+            raise NoFreeCoresError(f"{count} of {len(available)} cores are wanted, and {len(claim.cores)} are free")
         time.sleep(0.1)
+
+
+def claim_or_share_cores(count: int) -> CoreClaim:
+    """Claims free cores of those that this process may run on; where there are too few, shares others."""
+    available = sorted(os.sched_getaffinity(0))
+    claim = _claim_free(available, count)
+    claimed = [core for core in available if core not in claim.cores]
+    # At random, as others that find none free share as well.
+    shared = random.sample(claimed, count - len(claim.cores))
+    return CoreClaim((*claim.cores, *shared), claim.files)
+
+
+def _claim_free(available: Sequence[int], count: int) -> CoreClaim:
+    """Claims up to `count` cores."""
+    files: dict[int, IO[bytes]] = {}
+    for core in available:
+        if len(files) < count and (file := _lock(core)) is not None:
+            files[core] = file
+    return CoreClaim(tuple(files), tuple(files.values()))
 
 
 def _lock(core: int) -> IO[bytes] | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.errors import InputError
+from agent.lab.jobs.cores import claim_or_share_cores
 from agent.lab.jobs.crew import carry_out
 from agent.lab.jobs.executor import Event, Executor, Job, JobSession, LostWorkerError, Result, Task, Tell, place_text
 from agent.lab.jobs.worker import Idle, JobFailed, Made, pickled, start_worker
@@ -35,9 +36,16 @@ class LocalExecutor(Executor):
     ) -> Generator[Event[Result], None, None]:
         """See `Executor.run`."""
         self.check(session.cores)
-        available = sorted(os.sched_getaffinity(0))
-        pools = [tuple(available[n * session.cores : (n + 1) * session.cores]) for n in range(self._jobs)]
-        return carry_out(_Processes(pickled(session), pools), tasks, tell)
+        return self._run(session, tasks, tell)
+
+    def _run(
+        self, session: JobSession[Job, Result], tasks: Sequence[Task[Job]], tell: Tell
+    ) -> Generator[Event[Result], None, None]:
+        each = session.cores
+        # Other runs on this machine have cores of their own, if there are enough.
+        with contextlib.closing(claim_or_share_cores(self._jobs * each)) as claim:
+            pools = [claim.cores[n * each : (n + 1) * each] for n in range(self._jobs)]
+            yield from carry_out(_Processes(pickled(session), pools), tasks, tell)
 
 
 @dataclass(eq=False)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from games import rulesheets
-from games.gdl.compile import compile_rules
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import Term
-from protocol.kif import read, read_rulesheet
+from protocol.kif import read, read_rulesheet, write
+from tests.circuits import machine_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Sheet:
 
     def possible(self) -> list[Term]:
         """Returns the possible facts of all states, according to the circuit."""
-        game = compile_rules(check(self.rules)).game
+        game = machine_of(" ".join(map(write, self.rules))).game
         return [*game.fluents, *game.always]
 
 

@@ -220,7 +220,7 @@ RULES = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, derandomize=True, deadline=None, database=None)
 @given(
     states=st.lists(FACTS, max_size=3),
     possible=FACTS,
@@ -257,10 +257,11 @@ def test_nothing_makes_it_fail(
     check(layout, layout.draw(now, before, legal, last), now)
 
 
-def test_every_sheet_of_the_corpus_is_drawn(corpus: Path) -> None:
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.e2e), 9])
+def test_every_sheet_of_the_corpus_is_drawn(corpus: Path, step: int) -> None:
     """States of all recorded games make well-formed pictures, three quarters of the games at least one."""
     with_board = 0
-    names = sorted(path.name.removesuffix(".json.gz") for path in (corpus / "traces").glob("*.json.gz"))
+    names = sorted(path.name.removesuffix(".json.gz") for path in (corpus / "traces").glob("*.json.gz"))[::step]
     for name in names:
         rules, steps = recorded(corpus, name)
         layout = Layout.find([steps[0].facts], (), rules)

@@ -1,25 +1,13 @@
-"""An assistant that counts; waiting for other threads and processes."""
+"""An assistant that counts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from agent.search.engine import StopFlag
 from agent.search.team import Assistant, Setting
 from games.machine import State
-
-PATIENCE = 300.0
-"""Seconds after which a test stops waiting."""
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Waits until a condition holds."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"nothing came of it in {PATIENCE:g} s"
-        time.sleep(0.002)
 
 
 class Counting(Setting):

@@ -18,11 +18,9 @@ from agent.search.engine import UNLIMITED, Opinion
 from agent.search.tree.assistant import TreeSetting
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_parallelism import RootReport
-from games.gdl.compile import compile_rules
-from games.gdl.rules.check import check
-from games.rulesheets import text
-from protocol.kif import read_rulesheet
-from tests.agent.helpers.counting import until
+from tests.circuits import own_machine
+from tests.ports import refusing_port
+from tests.processes import until
 
 ray: Any = pytest.importorskip("ray", reason="needs Ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -33,11 +31,7 @@ def cluster() -> Iterator[Any]:
     """A head without cores."""
     from ray.cluster_utils import Cluster
 
-    try:
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    except Exception as error:
-        # Ray waits for half a minute, which a busy machine may need.
-        pytest.skip(f"Ray cannot start here: {error}")
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     yield cluster
     cluster.shutdown()
 
@@ -71,10 +65,11 @@ def helper_processes() -> set[int]:
     return found
 
 
+@pytest.mark.ray
 def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[], Any]) -> None:
     """Every turn gets an answer, with or without a helper; helpers end with the team."""
     others = helper_processes()
-    machine = compile_rules(check(read_rulesheet(text("connect_four"))))
+    machine = own_machine("connect_four")
     with closing(ClusterTeam(cluster.address)) as team:
         team.play(machine, 0)
         setting = TreeSetting()
@@ -123,6 +118,6 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[],
 
 def test_a_cluster_that_is_not_there_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     """The match goes on without helpers, and the team looks for them again."""
-    with closing(ClusterTeam("127.0.0.1:1")) as team:
+    with refusing_port() as port, closing(ClusterTeam(f"127.0.0.1:{port}")) as team:
         until(lambda: "no helpers of cluster" in caplog.text)
         assert team.size == 0

@@ -10,7 +10,8 @@ import pytest
 
 from agent.helpers.helper import Helper
 from agent.helpers.messages import Heard, Note, Order, Place, machine_name
-from tests.agent.helpers.counting import Counting, until
+from tests.agent.helpers.counting import Counting
+from tests.processes import until
 
 GAME, SETTING = pickle.dumps(("game", 1)), pickle.dumps(Counting(100))
 

@@ -14,7 +14,9 @@ from agent.errors import InputError
 from agent.helpers import link
 from agent.helpers.connection import NoClusterError, check_reachable
 from agent.helpers.link import ClusterTeam
-from tests.agent.helpers.counting import Counting, until
+from tests.agent.helpers.counting import Counting
+from tests.ports import refusing_port
+from tests.processes import until
 
 MACHINE: Any = "a machine"
 FAKE = Path(__file__).with_name("fake_broker.py")
@@ -154,5 +156,5 @@ def test_bad_addresses_are_refused_at_once(address: str) -> None:
 
 def test_cluster_that_does_not_answer_may_do_so_later() -> None:
     """A cluster that does not answer is no wrong address: the error says so."""
-    with pytest.raises(NoClusterError, match="refused"):
-        check_reachable("127.0.0.1:1")
+    with refusing_port() as port, pytest.raises(NoClusterError, match="refused"):
+        check_reachable(f"127.0.0.1:{port}")

@@ -55,10 +55,11 @@ class Processes:
         return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, env=module_environment())
 
 
-def run(keeper: KernelKeeper) -> None:
+def run(*keepers: KernelKeeper) -> None:
     def step() -> bool:
-        keeper.step()
-        return keeper.finished
+        for each in keepers:
+            each.step()
+        return all(each.finished for each in keepers)
 
     until(step)
 
@@ -119,9 +120,7 @@ def test_what_another_program_gave_up_is_compiled() -> None:
 
 def test_two_programs_compile_once(cache: Path) -> None:
     one, other = (KernelKeeper(GROUPS, groups=GROUPS, start=Processes().start) for _ in range(2))
-    while not (one.finished and other.finished):
-        one.step()
-        other.step()
+    run(one, other)
     assert one.ready == other.ready == set(GROUPS)
     assert sorted((cache / "log").read_text().split()) == sorted(GROUPS)
 

@@ -8,8 +8,10 @@ import pytest
 
 from agent.search.engine import Limit, Opinion
 from agent.search.learning.warming import warm_kernels as warm_alpha_beta
+from agent.search.tree import engine as tree_engine
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.engine import warm_kernels as warm_tree
+from agent.search.tree.store import new_tree
 from games.gdl.compile import warm_kernels as warm_circuits
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -60,6 +62,12 @@ def think() -> Think:
         return opinions[-1]
 
     return run
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees of a megabyte, whatever is asked for: clearing the tables of a whole gigabyte takes a while."""
+    monkeypatch.setattr(tree_engine, "new_tree", lambda programs, words, memory: new_tree(programs, words, 1 << 20))
 
 
 @pytest.fixture(scope="session")

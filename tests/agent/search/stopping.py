@@ -9,8 +9,7 @@ from types import TracebackType
 
 import numpy as np
 
-PATIENCE = 120.0
-"""Seconds after which what a test waits for will not come any more. Only what hangs takes that long."""
+from tests.processes import PATIENCE
 
 
 class StopWhen:

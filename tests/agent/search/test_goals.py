@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
 
@@ -12,15 +10,13 @@ from agent.search.evaluation.sampling import in_lanes, make_sampling_workspace, 
 from agent.search.montecarlo import MonteCarlo
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.engine import TreeSearch, warm_kernels
-from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import warm_kernels as warm_circuits
-from games.gdl.grounding.ground import ground
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
-from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import StateMachine, Term, points
 from protocol import kif
 from tests.agent.search.stopping import StopWhen
+from tests.circuits import machine_of
 
 ENDS = """
 (init (step 0)) (succ 0 1) (succ 1 2)
@@ -50,13 +46,6 @@ def rules_of(text: str) -> CheckedRules:
     return check(kif.read_rulesheet(text))
 
 
-@cache
-def circuit_of(text: str) -> CircuitMachine:
-    """A sheet's circuit."""
-    checked = rules_of(text)
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _kernels() -> None:
     """Compile the kernels before they are used."""
@@ -81,7 +70,7 @@ def last_opinion(engine: Engine, machine: StateMachine, reports: int | None = No
     return opinions[-1]
 
 
-@pytest.mark.parametrize("make", [lambda text: Interpreter(rules_of(text)), circuit_of])
+@pytest.mark.parametrize("make", [lambda text: Interpreter(rules_of(text)), machine_of])
 def test_machines_have_no_goal(make: type[StateMachine]) -> None:
     """Interpreter and circuit: None for no value and for several."""
     assert [play_line(make(ALONE), choice) for choice in CHOICES] == [[None], [40], [None]]
@@ -96,7 +85,7 @@ def test_no_goal_is_no_points() -> None:
 @pytest.mark.parametrize("width", [1, 8])
 def test_playouts_count_no_points(width: int) -> None:
     """Only the end with one value adds to the sums."""
-    result = circuit_of(WATCHED).random_playouts(playouts=3000, seed=1, width=width)
+    result = machine_of(WATCHED).random_playouts(playouts=3000, seed=1, width=width)
     ends = result.goal_sums[0] / 40
     assert ends == pytest.approx(result.playouts / 3, rel=0.15)
     assert result.goal_squares.tolist() == [1600 * ends, 0]
@@ -105,7 +94,7 @@ def test_playouts_count_no_points(width: int) -> None:
 
 def test_samples_count_no_points() -> None:
     """What the judge learns from are all matches that came to an end; with 0 for a role without a goal."""
-    machine = circuit_of(WATCHED)
+    machine = machine_of(WATCHED)
     workspace = make_sampling_workspace(machine.programs, 5)
     usable, ended, _ = play_batch(machine.programs, workspace, machine.pack(machine.initial())[None, :], NOT_STOPPED)
     assert in_lanes(int(usable)).all()
@@ -117,7 +106,7 @@ def test_samples_count_no_points() -> None:
 
 def test_the_tree_backs_up_no_points() -> None:
     """The move with one value is proven best, though the sheet names a higher one."""
-    machine = circuit_of(WATCHED)
+    machine = machine_of(WATCHED)
     opinion = last_opinion(TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1), machine)
     assert (opinion.move, opinion.score.goal, opinion.final) == (("take", "one"), pytest.approx(40.0), True)
 
@@ -128,7 +117,7 @@ def test_breadth_first_search_counts_no_points() -> None:
         (ALONE, 40),
         (ALONE.replace("goal solo 40", "goal solo 30").replace("took one", "took both"), 0),
     ):
-        machine = circuit_of(text)
+        machine = machine_of(text)
         breadth = BreadthFirst(machine, 1 << 20)
         breadth.begin(machine.initial())
         breadth.run(NOT_STOPPED, 1 << 20)

@@ -86,6 +86,7 @@ async def page_of_a_manager(player: str) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
+@pytest.mark.e2e
 async def test_match_for_a_page_of_another_origin(browser: Any) -> None:
     """The page asks, starts, plays to the end and stops, in infix; the browser lets it read each answer."""
     with AgentProcess() as agent:

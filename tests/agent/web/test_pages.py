@@ -93,6 +93,7 @@ async def test_match_is_watched_live_to_its_end(windows: Windows) -> None:
         await window.see("svg.plot .line.role-0 polyline")
 
 
+@pytest.mark.e2e
 async def test_replay_is_stepped_through_by_keys(windows: Windows, tmp_path: Path) -> None:
     """A record is shown step by step with the arrow keys, Home and End; each position has an address of its own."""
     record = write_record(tmp_path / "three.json", rulesheets.text("tic_tac_toe"))
@@ -146,6 +147,7 @@ async def test_names_of_a_rulesheet_are_text(windows: Windows) -> None:
         await window.keep("untrusted-names")
 
 
+@pytest.mark.e2e
 async def test_overview_follows_three_matches(windows: Windows, tmp_path: Path) -> None:
     """Running and finished matches are listed with a picture; one that ends moves over."""
     write_record(tmp_path / "connect_four.json", rulesheets.text("connect_four"))
@@ -172,6 +174,7 @@ async def test_overview_follows_three_matches(windows: Windows, tmp_path: Path) 
     ("name", "game", "steps"),
     [("reversi-live", "reversi_holes", 20), ("blokbox-at-move-10", "blokbox", 10), ("eight-puzzle", "eight_puzzle", 5)],
 )
+@pytest.mark.e2e
 async def test_boards_of_own_games(windows: Windows, name: str, game: str, steps: int) -> None:
     """A match of the project's own games is shown with a board, thoughts, and values."""
     gallery = Gallery()
@@ -190,6 +193,7 @@ async def test_boards_of_own_games(windows: Windows, name: str, game: str, steps
     ("name", "game", "steps"),
     [("chess", "chess", 12), ("hexagonal", "hex", 14), ("checkers", "checkers", 16), ("amazons", "amazons", 9)],
 )
+@pytest.mark.e2e
 async def test_boards_of_other_games(windows: Windows, corpus: Path, name: str, game: str, steps: int) -> None:
     """Other authors' games are drawn as well."""
     gallery = Gallery()
@@ -201,6 +205,7 @@ async def test_boards_of_other_games(windows: Windows, corpus: Path, name: str, 
         await window.keep(name)
 
 
+@pytest.mark.e2e
 async def test_a_proof_says_in_how_many_plies(windows: Windows) -> None:
     """If the plies to the end are known, the page shows them instead of "proven"."""
     gallery = Gallery()
@@ -213,6 +218,7 @@ async def test_a_proof_says_in_how_many_plies(windows: Windows) -> None:
         assert "wins in 5 plies" in await window.page.locator(".thought .value").inner_text()
 
 
+@pytest.mark.e2e
 async def test_phone_and_dark(windows: Windows) -> None:
     """On a phone nothing is wider than the screen; in the dark the page is dark."""
     gallery = Gallery()
@@ -235,6 +241,7 @@ async def test_phone_and_dark(windows: Windows) -> None:
         await large.keep("dark")
 
 
+@pytest.mark.e2e
 async def test_page_is_read_by_landmarks(windows: Windows) -> None:
     """Screen readers find landmarks, names of buttons, the ply in words, and a live region."""
     gallery = Gallery()

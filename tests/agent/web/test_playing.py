@@ -80,6 +80,7 @@ async def test_game_is_won_by_clicks(windows: Windows) -> None:
     assert len(table.record.thoughts) == len(table.record.states)
 
 
+@pytest.mark.e2e
 async def test_board_is_there_while_players_get_ready(windows: Windows) -> None:
     """A person sees the first position and the start clock while another player takes its time for START."""
 
@@ -99,6 +100,7 @@ async def test_board_is_there_while_players_get_ready(windows: Windows) -> None:
             await window.page.close()
 
 
+@pytest.mark.e2e
 async def test_moves_are_taken_back(windows: Windows) -> None:
     """Taking back leads to the person's last choice; the other player goes on from there in a new match."""
     table = Table("tic_tac_toe", ("human", "random"))
@@ -120,6 +122,7 @@ async def test_moves_are_taken_back(windows: Windows) -> None:
         assert len(table.record.seconds[0]) == 2
 
 
+@pytest.mark.e2e
 async def test_moves_are_narrowed_argument_by_argument(windows: Windows) -> None:
     """With many moves the list asks for one argument after the other; a square narrows as well, and Escape forgets."""
     table = Table("breakthrough", ("human", "random"))

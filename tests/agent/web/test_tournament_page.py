@@ -17,6 +17,8 @@ import pytest
 from agent.cli import main
 from agent.commands.options import OK, WRONG_INPUT
 from agent.errors import InputError
+from agent.lab.commands import tournament
+from agent.lab.jobs.inline import InlineExecutor
 from agent.lab.tournament.contenders import Contender, parse_contenders
 from agent.lab.tournament.logged import read_tournament
 from agent.lab.tournament.results import MatchResult, Settings, digest
@@ -74,6 +76,7 @@ def write_log(path: Path, results: list[MatchResult], sources: dict[str, str]) -
 
 
 @pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.e2e
 async def test_table_is_followed_while_a_tournament_runs(windows: Windows) -> None:
     """Each match is counted on the open page; a cell leads to its matches, and they to their replays."""
     sheets = [load("tic_tac_toe"), load("connect_four")]
@@ -188,6 +191,7 @@ def test_page_shows_one_moment(
             assert sum(line["goals"]["seats"] for line in shown["table"]) == 2 * played
 
 
+@pytest.mark.e2e
 def test_log_is_shown_by_replay(tmp_path: Path) -> None:
     """A folder with a log: table, matches and positions are served; a line that was cut off does not matter."""
     sheet = load("tic_tac_toe")
@@ -221,10 +225,11 @@ def test_log_is_shown_by_replay(tmp_path: Path) -> None:
     assert log.read_bytes() == before
 
 
-def test_log_of_a_command_is_enough(tmp_path: Path) -> None:
+def test_log_of_a_command_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log of `tournament --log` is shown with all its replays, also after the tournament was resumed."""
+    monkeypatch.setattr(tournament, "executor", lambda *_: InlineExecutor())
     log = tmp_path / "matches.jsonl"
-    command = ["tournament", "tic_tac_toe", "--players", "random,legal", "--jobs", "1", "--log", str(log)]
+    command = ["tournament", "tic_tac_toe", "--players", "random,legal", "--log", str(log)]
     assert main([*command, "--rounds", "1"]) == OK
     assert main([*command, "--rounds", "2"]) == OK
     assert sum("rulesheet" in json.loads(line) for line in log.read_text().splitlines()) == 1

@@ -149,10 +149,11 @@ def test_digest_is_the_same_in_every_process() -> None:
     assert printed == {f"{form.digest} {form.key(('at', 'white', 'left'))}\n".encode()}
 
 
-def test_corpus_is_known_again(corpus: Path) -> None:
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.e2e), 7])
+def test_corpus_is_known_again(corpus: Path, step: int) -> None:
     """Every sheet has its own digest, disguises do not change it, and no two names share a label."""
     owners: dict[str, str] = {}
-    for path in sorted(corpus.glob("*.kif")):
+    for path in sorted(corpus.glob("*.kif"))[::step]:
         statements = kif.read_rulesheet(decode(path.read_bytes()))
         roles = check(statements).roles
         form = form_of(statements, roles)

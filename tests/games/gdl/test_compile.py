@@ -6,7 +6,6 @@ import multiprocessing
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +16,7 @@ from games.gdl.grounding.ground import VARIANTS
 from games.gdl.rules.check import CheckedRules, check
 from games.machine import LimitError
 from protocol import kif
+from tests.processes import runs, until
 
 EXPLODING = (
     "(role a) (init s) (<= terminal (true never)) (<= (goal a 0) (true s))"
@@ -108,18 +108,17 @@ def test_memory_is_bounded() -> None:
 
 
 def test_rules_that_look_huge_get_a_short_look_and_then_demand_alone() -> None:
-    """If by the estimates only demand can help, the first attempt gives way to it."""
-    compilation = start_compilation(rules(EXPLODING), Limits(first_look_seconds=0.2))
-    first = {child.pid for child in multiprocessing.active_children()}
-    for _ in range(1200):
-        assert compilation.wait(0.1) is None
-        second = {child.pid for child in multiprocessing.active_children()}
-        if first != second:
-            break
-    assert len(first) == len(second) == 1
-    assert first != second
-    compilation.cancel()
-    assert compilation.failed == "cancelled"
+    """If only the estimate of rules about moves is huge, the first attempt soon gives way to demand, and that to it."""
+    text = EXPLODING.replace("(pick ?a ?b ?c ?d ?e ?f)", "(pick ?a ?b)").replace(
+        "(does a (pick ?a ?b))", "(does a (pick ?a ?b)) (n ?c) (n ?d) (n ?e) (n ?f)"
+    )
+    compilation = start_compilation(rules(text), Limits(first_look_seconds=0.1, grounding_cpu_seconds=0.6))
+    seen = [compilation._children[0].variant]
+    while compilation.wait(0.02) is None and compilation.failed is None:
+        assert len(compilation._children) <= 1
+        seen += [child.variant for child in compilation._children if child.variant != seen[-1]]
+    assert seen == ["split", "demand+split", "split"]
+    assert compilation.failed == "not grounded within 0.6 s of CPU time"
 
 
 def test_a_way_that_fails_does_not_spoil_the_next() -> None:
@@ -157,10 +156,7 @@ def test_children_end_with_their_parent() -> None:
     parent = ChildProcess(_compile_and_wait, may_have_children=True)
     child = parent.receive()
     parent.end()
-    deadline = time.monotonic() + 60.0
-    while Path(f"/proc/{child}/statm").exists() and Path(f"/proc/{child}/statm").read_text().split()[0] != "0":
-        assert time.monotonic() < deadline, "the child lives on"
-        time.sleep(0.05)
+    until(lambda: not runs(child))
 
 
 def _compile_and_wait(pipe: Connection) -> None:

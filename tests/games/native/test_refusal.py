@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from games import rulesheets
 from games.families import FAMILIES
-from games.gdl.compile import compile_rules
-from games.gdl.rules.check import check
-from protocol.kif import read_rulesheet
+from tests.circuits import own_machine
 
 REVERSI, BLOKBOX = FAMILIES
 
@@ -25,7 +22,7 @@ REVERSI, BLOKBOX = FAMILIES
 )
 def test_reasons_name_what_was_found(game: str, reversi: str, blokbox: str) -> None:
     """The text has the failed check, and what it found."""
-    machine = compile_rules(check(read_rulesheet(rulesheets.text(game))))
+    machine = own_machine(game)
     for family, expected in ((REVERSI, reversi), (BLOKBOX, blokbox)):
         reason = family.refusal(machine)
         assert reason is not None
@@ -34,7 +31,6 @@ def test_reasons_name_what_was_found(game: str, reversi: str, blokbox: str) -> N
 
 def test_members_are_not_refused() -> None:
     """Except by the other family."""
-    source = rulesheets.text("reversi")
-    machine = compile_rules(check(read_rulesheet(source)))
+    machine = own_machine("reversi")
     assert REVERSI.refusal(machine) is None
     assert BLOKBOX.refusal(machine) is not None

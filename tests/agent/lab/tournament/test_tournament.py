@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,17 +15,19 @@ import pytest
 from agent.cli import main
 from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT
 from agent.errors import InputError
+from agent.lab.commands import tournament as command_module
 from agent.lab.jobs.inline import InlineExecutor
-from agent.lab.jobs.local import LocalExecutor
 from agent.lab.tournament.contenders import parse_contenders
 from agent.lab.tournament.engine_player import ENGINES
 from agent.lab.tournament.matches import MatchPlayer
-from agent.lab.tournament.results import Pairing, Settings
+from agent.lab.tournament.results import MatchResult, Pairing, Settings
 from agent.lab.tournament.series import run_tournament
 from agent.sheet import load
-from tests.agent.commands import start_command
+from tests.agent.commands import INLINE_TOURNAMENT, start_command
 from tests.agent.lab.jobs.losing import Loser
 from tests.agent.terminal import shown_on_a_terminal
+from tests.ports import refusing_port
+from tests.processes import children_of, runs, until
 
 ROOT = Path(__file__).resolve().parents[4]
 SETTINGS = Settings(seed=3, opening_plies=1, start_clock=600, play_clock=600, scramble="none", cores=1)
@@ -60,8 +62,15 @@ def games(tmp_path: Path) -> list[str]:
     return files
 
 
+@pytest.fixture
+def inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands play their matches in this process; another one takes seconds to start."""
+    monkeypatch.setattr(command_module, "executor", lambda *_: InlineExecutor())
+
+
+@pytest.mark.usefixtures("inline")
 def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: Path, games: list[str]) -> None:
-    """A tournament that was killed, with half a line in its log, ends with the same table."""
+    """A tournament that was killed, with half a line in its log, ends with the same table; its workers end with it."""
     players = "random:1,random:2,legal"
     command = ["tournament", *games, "--players", players, "--rounds", "2", "--opening", "1", "--seed", "5"]
     whole, resumed, log = tmp_path / "whole.json", tmp_path / "resumed.json", tmp_path / "log"
@@ -75,13 +84,13 @@ def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: P
     )
     assert process.stderr is not None
     with process.stderr:
-        end = time.monotonic() + 300.0
-        while not (log.exists() and log.read_bytes().count(b"\n") >= 8):
-            assert process.poll() is None, process.stderr.read().decode()
-            assert time.monotonic() < end
-            time.sleep(0.001)
+        until(lambda: process.poll() is not None or (log.exists() and log.read_bytes().count(b"\n") >= 8))
+        assert process.poll() in (None, OK), process.stderr.read().decode()
+        children = children_of(process.pid)
         process.kill()
         process.wait(120)
+        assert b"Traceback" not in process.stderr.read()
+    until(lambda: not any(map(runs, children)))
     before = log.read_text().splitlines(keepends=True)
     # Had it been so quick as to play on to its end, this would still be the middle.
     before = before[:20]
@@ -102,7 +111,7 @@ def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str])
 
     def run(players: list[str], games: list[str], rounds: int) -> int:
         contenders = parse_contenders(players, list(ENGINES))
-        standings = run_tournament(contenders, games, SETTINGS, rounds=rounds, executor=LocalExecutor(1), log=log)
+        standings = run_tournament(contenders, games, SETTINGS, rounds=rounds, executor=InlineExecutor(), log=log)
         return len(standings.results)
 
     assert run(["random", "legal"], games[:1], 1) == 2
@@ -146,21 +155,30 @@ def test_matches_of_a_round_share_their_opening(games: list[str]) -> None:
     assert len(set(openings)) > 1
 
 
-def test_engines_and_players_over_http_mix(tmp_path: Path) -> None:
-    """Engines play agents over HTTP; a missing player is counted as unreachable."""
-    contenders = parse_contenders(["agent", "montecarlo@0.01", "gone=http://127.0.0.1:9"], list(ENGINES))
+def play(players: list[str], *seats: str) -> MatchResult:
+    """Plays a match of tic-tac-toe."""
+    contenders = parse_contenders(players, list(ENGINES))
     sheet = load("tic_tac_toe")
-    player = MatchPlayer(SETTINGS, {c.label: c for c in contenders}, {sheet.name: sheet})
-    try:
-        result = next(player.play(Pairing(sheet.name, 1, ("agent", "montecarlo@0.01"))))
-        assert result.outcome == "finished"
-        assert result.errors == []
-        assert result.goals[0] is not None
-        assert result.goals[0] >= 50
-        result = next(player.play(Pairing(sheet.name, 1, ("montecarlo@0.01", "gone"))))
-        assert {(error["seat"], error["kind"]) for error in result.errors} == {(1, "unreachable")}
-    finally:
-        player.close()
+    with closing(MatchPlayer(SETTINGS, {c.label: c for c in contenders}, {sheet.name: sheet})) as player:
+        return next(player.play(Pairing(sheet.name, 1, seats)))
+
+
+@pytest.mark.e2e
+def test_engines_and_players_over_http_mix() -> None:
+    """Engines play agents over HTTP."""
+    result = play(["agent", "montecarlo@0.01"], "agent", "montecarlo@0.01")
+    assert result.outcome == "finished"
+    assert result.errors == []
+    assert result.goals[0] is not None
+    assert result.goals[0] >= 50
+
+
+def test_missing_player_is_unreachable() -> None:
+    """A player that is gone loses no match: its errors are counted."""
+    with refusing_port() as port:
+        result = play(["montecarlo@0.01", f"gone=http://127.0.0.1:{port}"], "montecarlo@0.01", "gone")
+    assert result.outcome == "finished"
+    assert {(error["seat"], error["kind"]) for error in result.errors} == {(1, "unreachable")}
 
 
 def test_agents_end_with_the_process_that_started_them(tmp_path: Path) -> None:
@@ -178,19 +196,10 @@ def test_agents_end_with_the_process_that_started_them(tmp_path: Path) -> None:
         agent = int(process.stdout.readline())
     os.kill(process.pid, signal.SIGKILL)
     process.wait(120)
-    end = time.monotonic() + 120.0
-    while _runs(agent):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: not runs(agent))
 
 
-def _runs(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
+@pytest.mark.usefixtures("inline")
 def test_match_without_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A match that stalls is counted apart, and has its own exit status."""
     file = tmp_path / "dead_end.kif"
@@ -204,14 +213,14 @@ def test_match_without_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_bar_and_table_on_a_terminal(games: list[str]) -> None:
     """A terminal shows progress, time left, each match, and a table with lines."""
-    command = ["-m", "agent.cli", "tournament", games[0], "--players", "random,legal", "--jobs", "1"]
-    shown = shown_on_a_terminal(*command)
+    shown = shown_on_a_terminal("-c", INLINE_TOURNAMENT + "sys.exit(status)", games[0], "--players", "random,legal")
     assert "left:" in shown
     assert "2/2" in shown
     assert "race_3, round 1: first3 random" in shown
     assert "───" in shown
 
 
+@pytest.mark.usefixtures("inline")
 def test_engine_that_does_not_play_a_game(capsys: pytest.CaptureFixture[str]) -> None:
     """The message names engine and game."""
     assert main(["tournament", "tic_tac_toe", "--players", "native@0.1,legal", "--jobs", "1"]) == WRONG_INPUT
@@ -223,14 +232,16 @@ def test_engine_that_does_not_play_a_game(capsys: pytest.CaptureFixture[str]) ->
 def test_address_without_a_player(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A missing player is found before anything is played."""
     log = tmp_path / "log"
-    command = ["tournament", "tic_tac_toe", "--players", "legal,gone=http://127.0.0.1:9", "--log", str(log)]
-    assert main(command) == WRONG_INPUT
-    assert "gone: no player answers at http://127.0.0.1:9" in capsys.readouterr().err
+    with refusing_port() as port:
+        address = f"http://127.0.0.1:{port}"
+        command = ["tournament", "tic_tac_toe", "--players", f"legal,gone={address}", "--log", str(log)]
+        assert main(command) == WRONG_INPUT
+    assert f"gone: no player answers at {address}" in capsys.readouterr().err
     assert not log.exists()
 
 
 def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Unknown players, games of one name, too many cores and other logs are wrong input."""
+    """Unknown players, games of one name, too many cores and other files are wrong input."""
     command = ["tournament", "tic_tac_toe", "--players", "random,legal"]
     assert main([*command[:3], "robot,legal"]) == WRONG_INPUT
     assert "robot: a player is" in capsys.readouterr().err
@@ -242,7 +253,12 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*command, "--log", str(tmp_path / "log")]) == WRONG_INPUT
     assert "not a log" in capsys.readouterr().err
     assert (tmp_path / "log").read_text() == "notes\n"
-    (tmp_path / "log").unlink()
+
+
+@pytest.mark.usefixtures("inline")
+def test_log_of_another_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log with other settings is wrong input, and stays as it is."""
+    command = ["tournament", "tic_tac_toe", "--players", "random,legal"]
     assert main([*command, "--log", str(tmp_path / "log")]) == OK
     before = (tmp_path / "log").read_text()
     assert main([*command, "--log", str(tmp_path / "log"), "--seed", "7"]) == WRONG_INPUT
@@ -250,6 +266,7 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (tmp_path / "log").read_text() == before
 
 
+@pytest.mark.usefixtures("inline")
 def test_logs_of_release_0_1_are_gone_on_with(tmp_path: Path) -> None:
     """They lack the settings that came later."""
     log = tmp_path / "log"
@@ -262,6 +279,7 @@ def test_logs_of_release_0_1_are_gone_on_with(tmp_path: Path) -> None:
     assert len(log.read_text().splitlines()) == 2 * len(before.splitlines())
 
 
+@pytest.mark.usefixtures("inline")
 def test_command_prints_points_and_proofs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command shows points and proofs, also as JSON; proofs end turns, whatever the clock."""
     result = tmp_path / "result.json"
@@ -278,27 +296,20 @@ def test_command_prints_points_and_proofs(tmp_path: Path, capsys: pytest.Capture
         assert line["turns"]["never_proven"] == 0
 
 
-@pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, INTERRUPTED), (signal.SIGKILL, -signal.SIGKILL)])
-def test_workers_end_with_the_command(tmp_path: Path, ending: signal.Signals, status: int) -> None:
-    """Ctrl-C, which a terminal sends to all processes, and a kill end everything, without a traceback."""
+def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
+    """Ctrl-C, which a terminal sends to all processes, ends command and workers, without a traceback."""
     log = tmp_path / "log"
-    players = "a=montecarlo@0.02,b=montecarlo@0.02"
-    arguments = f"tournament tic_tac_toe --players {players} --rounds 500 --jobs 1 --log {log}".split()
+    arguments = f"tournament tic_tac_toe --players random,legal --rounds 50000 --jobs 1 --log {log}".split()
     process = start_command(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None
     with process.stderr:
-        end = time.monotonic() + 300.0
-        while not log.exists():
-            assert process.poll() is None, process.stderr.read()
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        until(lambda: process.poll() is not None or log.exists())
+        assert process.poll() is None, process.stderr.read()
+        children = children_of(process.pid)
         assert children
-        (os.killpg if ending == signal.SIGINT else os.kill)(process.pid, ending)
-        assert process.wait(120) == status
-        goes_on = f"the same command goes on from {log}\ninterrupted\n"
-        assert process.stderr.read() == (goes_on if ending == signal.SIGINT else "")
-    end = time.monotonic() + 120.0
-    while any(_runs(int(child)) for child in children):
-        assert time.monotonic() < end
-        time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(120) == INTERRUPTED
+        told = process.stderr.read()
+        assert told.endswith(f"the same command goes on from {log}\ninterrupted\n")
+        assert "Traceback" not in told
+    until(lambda: not any(map(runs, children)))

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from agent.search.blokbox import engine as blokbox_engine
 from agent.search.blokbox.engine import BlokboxEngine, make_engine, warm_kernels
 from agent.search.engine import UNLIMITED, EngineMismatchError, Limit, Opinion
-from games.gdl.circuit.circuit import build_circuit
-from games.gdl.grounding.ground import ground
+from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from games.native.blokbox.binding import BlokboxBinding
 from games.native.blokbox.recognise import propose
 from protocol.kif import read_rulesheet
 from tests.agent.search.stopping import StopWhen, never
+from tests.circuits import own_machine
 
-SHEET = Path(__file__).parents[4] / "games" / "rulesheets" / "blokbox.kif"
 CAPACITY = 300_000
 
 
 @pytest.fixture(scope="module")
 def machine() -> CircuitMachine:
-    checked = check(read_rulesheet(SHEET.read_text()))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+    return own_machine("blokbox")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +54,7 @@ def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBind
     for engine in engines:
         engine.begin(state)
     while not machine.terminal(state):
-        opinions = [think(engine, 200)[-1] for engine in engines]
+        opinions = [think(engine, 60)[-1] for engine in engines]
         joint = opinions[0].move, opinions[1].move
         assert all(joint[role] in machine.legal(state, role) for role in (0, 1))
         if opinions[0].final and opinions[1].final:
@@ -158,5 +154,5 @@ def test_differences_are_noticed(machine: CircuitMachine, binding: BlokboxBindin
 
 def test_only_compiled_games_are_recognised() -> None:
     """A machine without a circuit gets no native engine."""
-    checked = check(read_rulesheet((SHEET.parent / "tic_tac_toe.kif").read_text()))
+    checked = check(read_rulesheet(rulesheets.text("tic_tac_toe")))
     assert make_engine(Interpreter(checked), 0) is None

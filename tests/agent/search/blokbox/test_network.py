@@ -19,11 +19,10 @@ from agent.search.blokbox.guiding.network import Network, new_network_workspace,
 from agent.search.blokbox.guiding.tuning import GeneralWeights, Tuning, tuning_for
 from agent.search.blokbox.weights import general
 from agent.search.blokbox.weights.networks import Geometry, lay_out, load, save, shipped_network
-from agent.sheet import load as load_sheet
-from games.gdl.compile import compile_rules
 from games.native.blokbox.recognise import recognise
 from games.native.blokbox.rules import new_placement_workspace, play
 from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant, Cell, Shape
+from tests.circuits import own_machine
 
 Position = NDArray[np.uint64]
 GO = np.zeros(1, np.uint8)
@@ -152,7 +151,7 @@ def test_networks_survive_being_saved(tmp_path: Path) -> None:
 
 def test_the_fifth_description_has_a_network() -> None:
     """The package's sheet and every other one of that game get the shipped network."""
-    binding = recognise(compile_rules(load_sheet("blokbox").checked))
+    binding = recognise(own_machine("blokbox"))
     assert binding is not None
     assert shipped_network(binding.variant) is not None
 

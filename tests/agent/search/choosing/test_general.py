@@ -16,9 +16,11 @@ from agent.search.choosing import preparation as preparing
 from agent.search.choosing import trial as trying
 from agent.search.choosing.general import GeneralSearch, make_engine
 from agent.search.engine import UNLIMITED, Engine, Limit, Opinion
+from agent.search.learning import learner as learning
 from agent.search.montecarlo import MonteCarlo
 from agent.search.pvs.survey import survey
 from agent.search.registry import engines_for
+from agent.search.tree import engine as tree_engine
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -29,8 +31,12 @@ from tests.circuits import Compile
 
 @pytest.fixture(autouse=True)
 def _search_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keeps tree search from proving the tests' games at first glance, and uses turns without a clock for searching."""
+    """Keeps tree search from proving the tests' games at first glance, and uses turns without a clock for searching.
+
+    Variants of tree search are for `test_variants`.
+    """
     monkeypatch.setattr(general, "GLANCE_SHARE", 0.0)
+    monkeypatch.setattr(preparing.TreeChoice, "undecided", [])
     monkeypatch.setattr(general, "ALPHA_BETA_SECONDS", 1000.0)
     monkeypatch.setattr(general, "TREE_SECONDS", 1000.0)
 
@@ -65,8 +71,11 @@ def think(engine: GeneralSearch, opinions: int = 12) -> list[Opinion]:
 
 @pytest.mark.parametrize("name", ["tic-tac-toe", "heap", "cooperation", "rock_paper_scissors"])
 @pytest.mark.parametrize("role", [0, 1])
-def test_plays_a_whole_match(own: Compile, machine_of: Compile, name: str, role: int) -> None:
+def test_plays_a_whole_match(
+    own: Compile, machine_of: Compile, monkeypatch: pytest.MonkeyPatch, name: str, role: int
+) -> None:
     """Legal moves from the start to the end, by the search that suits the game."""
+    monkeypatch.setattr(tree_engine, "REPORT_SECONDS", 0.0)
     sheets = {"heap": heap(13), "cooperation": COOPERATION}
     machine = machine_of(sheets[name]) if name in sheets else own(name.replace("-", "_"))
     rng = random.Random(role)
@@ -266,7 +275,8 @@ def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monke
     for method, limit in ((engine.prepare, long), (engine.prepare, UNLIMITED), (engine.think, long)):
         with StopWhen(partial(has_asked_after, len(asked))) as stop:
             method(stop.flag, lambda opinion: None, limit)
-    assert asked == [(general.MOST_SECONDS, True), (general.START_SECONDS, True), (1000 * general.LATE_SHARE, False)]
+    # At most a minute, as if the start clock were ten seconds, and three tenths of the turn.
+    assert asked == [(60, True), (10, True), (300, False)]
     with StopWhen(lambda: engine._tree.playouts > 100) as stop:
         engine.think(stop.flag, lambda opinion: None, UNLIMITED)
     waiting = new_engine(machine, 1)
@@ -287,6 +297,8 @@ def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch
     """
     monkeypatch.setattr(general, "ALPHA_BETA_SECONDS", 0.05)
     monkeypatch.setattr(general, "TREE_SECONDS", 0.05)
+    monkeypatch.setattr(learning, "MATCHES", 32)
+    monkeypatch.setattr(learning, "GATE", 4)
     machine = own("connect_four")
     engine = new_engine(machine, role)
     preparation = engine._preparation
@@ -381,6 +393,7 @@ def test_trial_ends_where_nothing_is_learnt(
     assert learnt == pytest.approx(learning, rel=0.01)
 
 
+@pytest.mark.usefixtures("little_memory")
 def test_registry_knows_who_plays_what(own: Compile) -> None:
     """Two players: this engine, then tree search; other numbers of players: tree search; always Monte-Carlo last."""
     found = [type(engine) for engine in engines_for(own("tic_tac_toe"), 0)]
@@ -394,5 +407,5 @@ def test_the_match_may_begin_once_all_is_prepared(own: Compile) -> None:
     """A prepared engine does not delay the match until the start clock is over."""
     engine = new_engine(own("tic_tac_toe"), 0)
     assert engine.uses_start_clock
-    engine.prepare(np.zeros(1, np.uint8), lambda opinion: None, Limit(2.0))
+    engine.prepare(np.zeros(1, np.uint8), lambda opinion: None, Limit(0.1))
     assert not engine.uses_start_clock

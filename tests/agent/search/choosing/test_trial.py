@@ -5,20 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from agent.search.choosing import trial as trying
 from agent.search.choosing.preparation import Preparation
-from agent.search.choosing.trial import (
-    CLEAR_LEAD,
-    LEAST_SECONDS,
-    MOST_SECONDS,
-    SPEED_SECONDS,
-    SPEED_SHARE,
-    TRIAL_SECONDS,
-)
+from agent.search.choosing.trial import CLEAR_LEAD, MOST_SECONDS, TRIAL_SECONDS
 from agent.search.engine import Engine, Limit, Report, StopFlag
 from agent.search.learning.trial_points import TrialPoints
 from games.machine import State
@@ -101,10 +95,11 @@ def test_tree_search_is_watched_however_little_time_there_is(
     run(prepared, trial=False)
     trials = prepared.trials
     watched: list[float] = []
+    monkeypatch.setattr(trying, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    monkeypatch.setattr(trying, "TrialMatch", FakeMatch(lambda engines: 1.0 - role_of_alpha_beta(engines)))
     monkeypatch.setattr(trials, "_time_to_search", lambda stop, seconds: watched.append(seconds) or 0.1)
-    trials.play((0, 1), time.monotonic() + 0.9, np.zeros(1, np.uint8), CLEAR_LEAD)
-    assert len(watched) == 1
-    assert 0 < watched[0] <= 0.9 * SPEED_SHARE < SPEED_SECONDS
+    trials.play((0, 1), 1000.9, np.zeros(1, np.uint8), CLEAR_LEAD)
+    assert watched == pytest.approx([0.18])
 
 
 @pytest.mark.parametrize(("points", "left"), [(30.0, 1000.0), (20.0, 0.0)])
@@ -125,13 +120,11 @@ def test_trial_matches_cost_nothing_where_none_will_be_played(
     assert (trials.points, trials.matches) == before
 
 
-@pytest.mark.parametrize(
-    ("left", "least", "most"), [(math.inf, TRIAL_SECONDS, TRIAL_SECONDS), (3.0, LEAST_SECONDS, 0.03)]
-)
+@pytest.mark.parametrize(("left", "expected"), [(math.inf, 0.04), (3.0, 0.03), (1.0, 0.02)])
 def test_moves_are_quicker_where_matches_would_not_end_in_time(
-    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, left: float, least: float, most: float
+    prepared: Preparation, monkeypatch: pytest.MonkeyPatch, left: float, expected: float
 ) -> None:
-    """Two matches of a hundred moves, at once."""
+    """Two matches of a hundred moves, at once; there is a least time for a move."""
     stop = np.zeros(1, np.uint8)
     moves: list[float] = []
 
@@ -142,11 +135,12 @@ def test_moves_are_quicker_where_matches_would_not_end_in_time(
 
     run(prepared, trial=False)
     monkeypatch.setattr(trying, "TrialMatch", begin)
-    monkeypatch.setattr(prepared.trials, "_time_to_search", lambda stop, seconds: TRIAL_SECONDS)
+    monkeypatch.setattr(trying, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    monkeypatch.setattr(prepared.trials, "_time_to_search", lambda stop, seconds: 0.04)
     prepared.trials.plies = 100.0
-    prepared.trials.play((0, 1), time.monotonic() + left, stop, CLEAR_LEAD)
+    prepared.trials.play((0, 1), 1000.0 + left, stop, CLEAR_LEAD)
+    assert moves == pytest.approx([expected] * len(moves))
     assert moves
-    assert all(least <= seconds <= most for seconds in moves)
 
 
 @pytest.mark.parametrize(("playouts", "seconds"), [(0, MOST_SECONDS), (10**9, TRIAL_SECONDS)])
@@ -154,6 +148,7 @@ def test_moves_take_longer_where_tree_search_is_slow(
     prepared: Preparation, monkeypatch: pytest.MonkeyPatch, playouts: int, seconds: float
 ) -> None:
     """Up to a limit, and only there."""
+    monkeypatch.setattr(trying, "SPEED_SECONDS", 0.01)
 
     class Tree:
         def __init__(self, *arguments: object, **options: object) -> None:

@@ -10,6 +10,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from agent.search.choosing import preparation as preparing
+from agent.search.choosing import tree_choice
 from agent.search.choosing import trial as trying
 from agent.search.choosing import variants as module
 from agent.search.choosing.general import GeneralSearch
@@ -38,6 +40,11 @@ Share = Callable[[int], float | None]
 GO = np.zeros(1, np.uint8)
 
 
+def new_tree(machine: CircuitMachine, role: int = 0) -> TreeSearch:
+    """A tree search with little memory."""
+    return TreeSearch(machine, role, threads=1, memory_bytes=1 << 20, seed=3)
+
+
 def weights(engine: Engine) -> list[float]:
     """The exploration weights of a tree search."""
     assert isinstance(engine, TreeSearch)
@@ -52,7 +59,7 @@ def draws(engine: Engine) -> list[int]:
 
 def is_changed(engine: Engine) -> bool:
     """Whether a tree search uses a variant."""
-    plain = weights(TreeSearch(engine.machine, 0, threads=1))  # type: ignore[attr-defined]
+    plain = weights(new_tree(engine.machine))  # type: ignore[attr-defined]
     return weights(engine) != plain or draws(engine) != [1, 1]
 
 
@@ -81,7 +88,7 @@ class Decided:
 def make_trials(machine: CircuitMachine, variant: Variant, threads: int = 1) -> VariantTrials:
     """Trials of a variant against plain tree search."""
     return VariantTrials(
-        machine, variant, lambda role, random: TreeSearch(machine, role, threads=1), threads=threads, random=Random(1)
+        machine, variant, lambda role, random: new_tree(machine, role), threads=threads, random=Random(1)
     )
 
 
@@ -151,7 +158,7 @@ def test_real_matches_end(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None
 def test_weights_are_those_of_the_factor(own: Compile) -> None:
     """Before and after goals of random play, or an evaluation, have scaled them; and back again."""
     machine = own("connect_four")
-    plain, much = (TreeSearch(machine, 0, threads=1, seed=3) for _ in range(2))
+    plain, much = (new_tree(machine) for _ in range(2))
     much.explore(MORE)
     evaluation = LinearEvaluation(
         np.zeros((len(machine.game.fluents), 2), np.float32), np.full(2, 0.5), np.full(2, 0.2), 0.0, 20.0
@@ -181,6 +188,9 @@ def test_time_for_a_move(own: Compile, monkeypatch: pytest.MonkeyPatch, left: fl
 
 def prepare(own: Compile, monkeypatch: pytest.MonkeyPatch, lost: bool) -> tuple[Preparation, list[str]]:
     """Prepares for tic-tac-toe after alpha-beta lost its trials, or not; returns the variants tried."""
+    monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
+    monkeypatch.setattr(preparing.Learner, "run", lambda self, root, stop: None)
+    monkeypatch.setattr(tree_choice, "gain_by_averages", lambda *arguments: 0.0)
     preparation = Preparation(own("tic_tac_toe"), 0, threads=1, seed=4)
     played: list[str] = []
     for one in preparation.trees.variants:
@@ -188,7 +198,7 @@ def prepare(own: Compile, monkeypatch: pytest.MonkeyPatch, lost: bool) -> tuple[
         monkeypatch.setattr(one, "play", lambda seconds, stop, name=name: played.append(name))
     preparation.trials.points, preparation.trials.matches = (0.0 if lost else 8.0), 8
     monkeypatch.setattr(preparation.trials, "_time_to_search", lambda stop, seconds: 0.04)
-    preparation.run(preparation._machine.initial(), 8.0, GO)
+    preparation.run(preparation._machine.initial(), 1000.0, GO)
     return preparation, played
 
 
@@ -211,7 +221,7 @@ def test_only_where_tree_search_plays(own: Compile, monkeypatch: pytest.MonkeyPa
 def test_the_tree_is_searched_with_what_was_found(own: Compile) -> None:
     """From tree search's next turn on, and in all later trial matches."""
     machine = own("connect_four")
-    search = GeneralSearch(machine, 0, threads=1, seed=1)
+    search = GeneralSearch(machine, 0, threads=1, seed=1, memory_bytes=1 << 20)
     search._preparation.suits = False
     search.begin(machine.initial())
     for one in search._preparation.trees.variants:

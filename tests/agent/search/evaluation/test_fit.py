@@ -10,6 +10,7 @@ import pytest
 from agent.search.engine import UNLIMITED, Opinion
 from agent.search.evaluation.fit import EvaluationTrainer, LinearEvaluation, shared_patterns
 from agent.search.evaluation.sampling import add_normal_equations, make_sampling_workspace, packed_states, play_batch
+from agent.search.tree import scheduler
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.scheduler import EXPLORATION
 from agent.search.tree.store import N_PLAYOUTS, ROOT
@@ -92,8 +93,9 @@ def test_knows_where_it_judges_badly(name: str, own: Compile) -> None:
     assert not learnt(own(name)).beats_playouts
 
 
-def test_searches_with_what_it_has_learnt(own: Compile) -> None:
+def test_searches_with_what_it_has_learnt(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine changes to evaluations; values stay goals, and no visit is left without its result."""
+    monkeypatch.setattr(scheduler, "LEARNING_SHARE", 0.9)
     machine = own("breakthrough")
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
     engine.begin(machine.initial())

@@ -10,6 +10,7 @@ from agent.search.evaluation.features import find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
+from tests.agent.search.features import features_of
 from tests.agent.search.stopping import StopWhen
 from tests.circuits import Compile
 
@@ -39,9 +40,9 @@ def test_clocks_have_no_neighbours(own: Compile) -> None:
 
 def test_games_that_ask_for_conjunctions_have_none(own: Compile) -> None:
     """Nor do those with too many facts."""
-    assert len(find_features(own("breakthrough"), 1).pair) > 300
-    assert len(find_features(own("connect_four"), 1).pair) == 0
-    assert len(find_features(own("blokbox"), 1).pair) == 0
+    assert len(features_of(own("breakthrough")).pair) > 300
+    assert len(features_of(own("connect_four")).pair) == 0
+    assert len(features_of(own("blokbox")).pair) == 0
 
 
 def test_what_is_given_is_not_looked_for(own: Compile) -> None:
@@ -92,7 +93,7 @@ def test_pairs_have_weights_later(own: Compile, monkeypatch: pytest.MonkeyPatch,
     """Not in the first generations."""
     monkeypatch.setattr(learning, "MATCHES", 32)
     machine = own("breakthrough")
-    features = find_features(machine, 1)
+    features = features_of(machine)
     start = LogisticEvaluation(np.zeros(features.n), 0.0)
     learner = Learner(machine, features, start, earlier=earlier, seed=1)
     fitted: list[LogisticEvaluation] = []

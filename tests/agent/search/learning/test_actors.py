@@ -7,13 +7,14 @@ import pickle
 import numpy as np
 import pytest
 
-from agent.search.evaluation.features import Features, find_features
+from agent.search.evaluation.features import Features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.actors import Actors, Lessons, Players, SelfPlaySetting
 from agent.search.learning.learner import Learner
 from agent.search.learning.lessons import Lesson, LessonTable
 from games.gdl.running.machine import CircuitMachine
+from tests.agent.search.features import features_of
 from tests.agent.search.stopping import StopWhen
 from tests.agent.search.teams import AssistedTeam, CannedTeam
 from tests.circuits import Compile
@@ -28,7 +29,7 @@ def machine(own: Compile) -> CircuitMachine:
 @pytest.fixture
 def features(machine: CircuitMachine) -> Features:
     """Its features."""
-    return find_features(machine, 1)
+    return features_of(machine)
 
 
 def knows_nothing(features: Features) -> LogisticEvaluation:

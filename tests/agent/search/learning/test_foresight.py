@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.search.evaluation.features import find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning import foresight as module
 from agent.search.learning.foresight import ENOUGH, KEPT, Foresight
@@ -16,6 +15,7 @@ from agent.search.learning.learner import Learner
 from agent.search.learning.lessons import Lesson
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
+from tests.agent.search.features import features_of
 from tests.circuits import Compile
 
 Draw = Callable[[CircuitMachine, int], list[State]]
@@ -103,7 +103,7 @@ def test_playouts_without_end_do_not_count(
 def test_what_is_expected_is_noted_before_it_is_learnt(own: Compile, states: NDArray[np.uint64]) -> None:
     """One position of each match, with the chance by the present evaluation, and the match's result."""
     machine = own("connect_four")
-    features = find_features(machine, 1)
+    features = features_of(machine)
     weights = np.random.default_rng(1).normal(0, 0.3, features.n)
     learner = Learner(machine, features, LogisticEvaluation(weights, 0.2))
     lessons = [

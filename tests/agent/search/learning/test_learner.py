@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from agent.search.evaluation.features import find_features
 from agent.search.evaluation.logistic import LOGIT, LogisticEvaluation, points_of, probability
 from agent.search.evaluation.scale import MOST, WIN
 from agent.search.learning import learner as learning
@@ -17,6 +16,7 @@ from agent.search.learning.learner import Learner
 from agent.search.learning.lessons import LAMBDA, LessonTable
 from agent.search.learning.selfplay import NO_RESULT, play_match
 from games.gdl.running.machine import CircuitMachine
+from tests.agent.search.features import features_of
 from tests.agent.search.pvs.plain import Plain, new_searcher
 from tests.agent.search.stopping import StopWhen
 from tests.circuits import Compile
@@ -109,7 +109,7 @@ def learner(own: Compile, monkeypatch: pytest.MonkeyPatch) -> Learner:
     monkeypatch.setattr(learning, "MATCHES", 96)
     monkeypatch.setattr(learning, "GATE", 16)
     machine = own("connect_four")
-    features = find_features(machine, 1)
+    features = features_of(machine)
     return Learner(machine, features, LogisticEvaluation(np.zeros(features.n), 0.0), seed=3)
 
 
@@ -248,7 +248,7 @@ def test_nothing_can_be_learnt_without_ends(own: Compile, monkeypatch: pytest.Mo
     monkeypatch.setattr(lessons, "OPENING", 2)
     monkeypatch.setattr(learning, "MATCHES", 8)
     machine = own("connect_four")
-    features = find_features(machine, 1)
+    features = features_of(machine)
     learner = Learner(machine, features, LogisticEvaluation(np.zeros(features.n), 0.0), threads=2)
     learner.run(machine.pack(machine.initial()), np.zeros(1, np.uint8))
     assert (learner.matches, learner.generations) == (0, 0)

@@ -13,6 +13,7 @@ from agent.search.choosing import preparation as preparing
 from agent.search.choosing.general import GeneralSearch
 from agent.search.choosing.preparation import Preparation
 from agent.search.choosing.trial import MOST_REMEMBERED
+from agent.search.learning import learner as learning
 from agent.search.learning.lessons import LessonTable
 from agent.search.learning.memory import SheetMemory, Store
 from agent.search.learning.trial_points import TrialPoints
@@ -46,8 +47,10 @@ def learn(preparation: Preparation, generations: int) -> None:
 
 
 @pytest.fixture
-def first(machine_of: Compile, tmp_path: Path) -> Preparation:
-    """The preparation of a first match, with a learnt evaluation and trial matches."""
+def first(machine_of: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Preparation:
+    """The preparation of a first match, with an evaluation learnt from few matches, and trial matches."""
+    monkeypatch.setattr(learning, "MATCHES", 64)
+    monkeypatch.setattr(learning, "GATE", 8)
     preparation = Preparation(machine_of(SHEET), 0, threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
     preparation.trials.points, preparation.trials.matches = 30.0, 40
     for points, variant in enumerate(preparation.trees.variants):

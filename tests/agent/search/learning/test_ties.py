@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent.search.evaluation.features import find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
 from agent.search.learning.ties import Ties, symmetries_of
 from games.gdl.running.batches import facts_in
+from tests.agent.search.features import features_of
 from tests.agent.search.stopping import StopWhen
 from tests.circuits import Compile
 
@@ -23,7 +23,7 @@ def test_images_of_states_are_worth_as_much(own: Compile, name: str, at_most: fl
     machine = own(name)
     n = len(machine.game.fluents)
     symmetries = symmetries_of(machine)
-    features = find_features(machine, 1)
+    features = features_of(machine)
     # Random play does not show the blockers of all images.
     features = replace(features, blocked_first=np.zeros_like(features.first), blocker=features.blocker[:0])
     ties = Ties(features, symmetries)
@@ -49,7 +49,7 @@ def test_images_of_states_are_worth_as_much(own: Compile, name: str, at_most: fl
 def test_tied_features_are_added_up(own: Compile) -> None:
     """Shared weights and those of all features give a state the same value."""
     machine = own("breakthrough")
-    features = find_features(machine, 1)
+    features = features_of(machine)
     ties = Ties(features, symmetries_of(machine))
     assert len(features.pair)
     assert 0 < ties.n_single < ties.n
@@ -59,7 +59,7 @@ def test_tied_features_are_added_up(own: Compile) -> None:
 
 
 def test_without_symmetries_all_weights_are_free(own: Compile) -> None:
-    features = find_features(own("breakthrough"), 1)
+    features = features_of(own("breakthrough"))
     ties = Ties(features, [])
     assert (ties.n, ties.n_single, ties.odd) == (features.n, features.n_single, False)
     weights = np.arange(features.n, dtype=np.float64)
@@ -70,7 +70,7 @@ def test_without_symmetries_all_weights_are_free(own: Compile) -> None:
 def test_what_is_its_own_opposite_counts_for_nothing(own: Compile) -> None:
     """Such as a fact that swapping the roles leaves in place."""
     machine = own("breakthrough")
-    features = find_features(machine, 1)
+    features = features_of(machine)
     swap = next(one for one in symmetries_of(machine) if one.roles.tolist() == [1, 0])
     still = [f for f in range(features.n_fluents) if swap.fluents[f] == f]
     facing = type(swap)(np.arange(features.n_fluents), swap.moves, swap.roles, swap.used)
@@ -85,7 +85,7 @@ def test_learner_keeps_to_the_symmetries(own: Compile, monkeypatch: pytest.Monke
     monkeypatch.setattr(learning, "MATCHES", 32)
     monkeypatch.setattr(learning, "GATE", 4)
     machine = own("connect_four")
-    features = find_features(machine, 1)
+    features = features_of(machine)
     symmetries = symmetries_of(machine)
     ties = Ties(features, symmetries)
     start = LogisticEvaluation(np.random.default_rng(1).normal(size=features.n), 0.7)

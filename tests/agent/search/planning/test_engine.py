@@ -13,8 +13,8 @@ from agent.search.registry import engines_for
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.planning.puzzles import LOCK, latin_square
-from tests.agent.search.stopping import PATIENCE
 from tests.circuits import Compile
+from tests.processes import PATIENCE
 
 
 def _engine(machine: CircuitMachine) -> PuzzleSearch:

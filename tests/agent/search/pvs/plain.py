@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import new_table
-from agent.search.evaluation.features import find_features
+from agent.search.evaluation.features import Features
 from agent.search.evaluation.scale import MOST, WIN
 from agent.search.pvs.analysis import PvsSearcher
 from agent.search.pvs.search import MOST_FORCED
 from agent.search.pvs.workspace import BOTH, CHANGES, NOBODY, PLIES, QUIET, UNKNOWN
 from games.gdl.running.machine import CircuitMachine
-from games.machine import State
+from games.machine import State, Term
+from tests.agent.search.features import features_of
 
 
-def new_searcher(machine: CircuitMachine, seed: int, *, quiescence: bool = False) -> PvsSearcher:
+def new_searcher(
+    machine: CircuitMachine, seed: int, *, quiescence: bool = False, features: Features | None = None
+) -> PvsSearcher:
     """A searcher with a random evaluation; without quiescence no change of it counts as large."""
     rng = np.random.default_rng(seed)
-    features = find_features(machine, 1)
+    features = features or features_of(machine)
     zobrist = rng.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
     searcher = PvsSearcher(machine, features, new_table(1), zobrist)
     searcher.set_evaluation(rng.integers(-300, 300, features.n).astype(np.int32), int(rng.integers(-300, 300)))
@@ -33,6 +37,35 @@ def bits_of(machine: CircuitMachine, state: State) -> NDArray[np.bool_]:
     """(fluents) the facts that hold."""
     packed = machine.pack(state).view(np.uint8)
     return np.unpackbits(packed, bitorder="little")[: len(machine.game.fluents)].astype(np.bool_)
+
+
+@cache
+def _legal(machine: CircuitMachine, state: State) -> tuple[list[Term], list[Term]]:
+    """The legal moves of both roles."""
+    return machine.legal(state, 0), machine.legal(state, 1)
+
+
+@cache
+def _result(machine: CircuitMachine, state: State) -> int:
+    if not machine.terminal(state) and all(_legal(machine, state)):
+        return UNKNOWN
+    goals = [machine.goal(state, role) or 0 for role in (0, 1)]
+    for role, sign in ((0, 1), (1, -1)):
+        if goals[role] == max(machine.game.goals[role]) and goals[role] > goals[1 - role]:
+            return sign * WIN
+    return (goals[0] - goals[1]) * MOST // 100
+
+
+@cache
+def _children(machine: CircuitMachine, state: State) -> list[tuple[int, State]]:
+    legal = _legal(machine, state)
+    role = 0 if len(legal[0]) > 1 else 1
+    found = []
+    for first in legal[0]:
+        for second in legal[1]:
+            index = machine.move_index(role, (first, second)[role]) + int(machine.programs.role_start[role])
+            found.append((index, machine.next(state, (first, second))))
+    return sorted(found)
 
 
 @dataclass
@@ -74,31 +107,16 @@ class Plain:
 
     def mover(self, state: State) -> int:
         """The role that has a choice, NOBODY or BOTH."""
-        several = [len(self.machine.legal(state, role)) > 1 for role in (0, 1)]
+        several = [len(moves) > 1 for moves in _legal(self.machine, state)]
         return BOTH if all(several) else several.index(True) if any(several) else NOBODY
 
     def result(self, state: State) -> int:
         """The score of a terminal or stuck state for role 0, else UNKNOWN."""
-        machine = self.machine
-        if not machine.terminal(state) and all(machine.legal(state, role) for role in (0, 1)):
-            return UNKNOWN
-        goals = [machine.goal(state, role) or 0 for role in (0, 1)]
-        for role, sign in ((0, 1), (1, -1)):
-            if goals[role] == max(machine.game.goals[role]) and goals[role] > goals[1 - role]:
-                return sign * WIN
-        return (goals[0] - goals[1]) * MOST // 100
+        return _result(self.machine, state)
 
     def children(self, state: State) -> list[tuple[int, State]]:
         """Moves of the role that chooses, numbered over all roles, and the states they lead to."""
-        machine = self.machine
-        legal = [machine.legal(state, role) for role in (0, 1)]
-        found = []
-        for first in legal[0]:
-            for second in legal[1]:
-                role = 0 if len(legal[0]) > 1 else 1
-                index = machine.move_index(role, (first, second)[role]) + int(machine.programs.role_start[role])
-                found.append((index, machine.next(state, (first, second))))
-        return sorted(found)
+        return _children(self.machine, state)
 
     def score(self, state: State, side: int, depth: int, ply: int = 0) -> int:
         """Negamax, from the view of `side`; later wins are worth less."""

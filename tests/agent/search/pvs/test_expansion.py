@@ -58,7 +58,7 @@ def test_children_are_those_of_the_machine(machine_of: Compile, random_states: S
     plain = Plain(machine, searcher)
     work, stop = searcher.work, np.zeros(1, np.uint8)
     deeper = 0
-    states = random_states(machine, 6 if name == "marks" else 25)
+    states = random_states(machine, 3 if name == "marks" else 12)
     for state in states:
         count = place_root(searcher.game, machine.pack(state))
         children = plain.children(state)
@@ -80,7 +80,7 @@ def test_children_are_those_of_the_machine(machine_of: Compile, random_states: S
     assert deeper >= len(states) // 4
 
 
-@pytest.mark.parametrize(("name", "batched"), [("tic-tac-toe", 8), ("connect four", 20), ("heap", 8), ("marks", 0)])
+@pytest.mark.parametrize(("name", "batched"), [("tic-tac-toe", 4), ("connect four", 7), ("heap", 4), ("marks", 0)])
 def test_grandchildren_are_those_of_the_machine(
     machine_of: Compile, random_states: States, name: str, batched: int
 ) -> None:
@@ -90,7 +90,7 @@ def test_grandchildren_are_those_of_the_machine(
     plain = Plain(machine, searcher)
     work, stop = searcher.work, np.zeros(1, np.uint8)
     found = 0
-    for state in random_states(machine, 6 if name == "marks" else 40):
+    for state in random_states(machine, 3 if name == "marks" else 15):
         place_root(searcher.game, machine.pack(state))
         searcher.game.table[:] = 0
         searcher.game.settings[SIDE] = int(work.mover[ROOT, 0] == 1)
@@ -120,7 +120,7 @@ def test_evaluation_is_the_weighted_sum_of_features(
     """The kernels add up the weights of the features."""
     monkeypatch.setattr(finding, "MAX_OWN_WEIGHTS", own_weights)
     machine = machine_of(rulesheets.text(name))
-    searcher = new_searcher(machine, 3)
+    searcher = new_searcher(machine, 3, features=finding.find_features(machine, 1))
     weights = np.random.default_rng(8).integers(-300, 300, searcher._features.n).astype(np.float64)
     searcher.set_evaluation(weights, 7)
     threats = 0

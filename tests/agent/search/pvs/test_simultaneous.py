@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from agent.search.pvs.simultaneous import SimultaneousSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.pvs.sheets import RACE
+from tests.agent.search.stopping import StopWhen
 from tests.circuits import Compile
 
 GO = np.zeros(1, np.uint8)
@@ -85,7 +88,7 @@ def test_it_plays_where_it_leads(race: CircuitMachine, monkeypatch: pytest.Monke
 
 def test_helpless_alpha_beta_leaves_the_turn_to_tree_search(race: CircuitMachine) -> None:
     """It says so."""
-    search = GeneralSearch(race, 1, threads=1, seed=1)
+    search = GeneralSearch(race, 1, threads=1, seed=1, memory_bytes=1 << 22)
     search._preparation = prepared(race, 1)
     search._preparation.trials.points = search._preparation.trials.matches = 24
     found: list[Opinion] = []
@@ -103,12 +106,9 @@ def test_helpless_alpha_beta_leaves_the_turn_to_tree_search(race: CircuitMachine
 def test_trial_matches_are_for_the_role_that_is_played(race: CircuitMachine) -> None:
     """Each is played out, and always by the same role."""
     preparation = prepared(race, 1)
-    for _ in range(10):
-        # On a busy machine no match ends within the first seconds.
-        if preparation.trials.matches == 0:
-            preparation.run(race.initial(), 2.0, np.zeros(1, np.uint8))
-    assert preparation.trials.matches > 0
-    assert preparation.suits
+    with StopWhen(lambda: preparation.trials.matches > 1) as stop:
+        preparation._try_out(math.inf, stop.flag, CLEAR_LEAD)
+    assert preparation.trials.matches > 1
 
 
 def test_what_is_foreseen_is_of_another_game(race: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:

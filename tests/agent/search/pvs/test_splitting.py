@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import read_entries
 from agent.search.engine import UNLIMITED, Opinion, StopFlag
-from agent.search.evaluation.features import find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.evaluation.scale import WIN
 from agent.search.pvs.analysis import PvsSearcher, PvsVerdict, SearchProgress
@@ -30,6 +29,7 @@ from agent.search.pvs.table import DEPTH_AT, EXACT, KIND_AT, LOWER, UPPER, depth
 from agent.search.pvs.workspace import RECENT, SHARED_DEPTH
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
+from tests.agent.search.features import features_of
 from tests.agent.search.pvs.plain import Plain, new_searcher
 from tests.agent.search.pvs.sheets import heap
 from tests.agent.search.stopping import StopWhen, never
@@ -43,7 +43,7 @@ NO_STOP = np.zeros(1, np.uint8)
 
 def assisted(machine: CircuitMachine, role: int, team: CannedTeam) -> AlphaBetaSearch:
     """An engine with a small random evaluation."""
-    features = find_features(machine, 1)
+    features = features_of(machine)
     engine = AlphaBetaSearch(machine, role, features, threads=1, megabytes=1, team=team)
     engine.use(LogisticEvaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0))
     return engine
@@ -171,7 +171,7 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
     searcher = new_searcher(machine, 1)
     order = searcher.place(machine.pack(machine.initial()))
     exact = {child: searcher.score(child, -WIN, WIN, 4, NO_STOP) for child in order}
-    features = find_features(machine, 1)
+    features = features_of(machine)
     evaluation = LogisticEvaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0)
     setting = pickle.loads(pickle.dumps(make_setting(features, evaluation, searcher.game.zobrist)))
     assistant = setting.assistant(machine, 0, 0)
@@ -199,7 +199,7 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
 def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Moves refuted by the last depth's score need another search at a lower score, and none at a higher one."""
     machine = own("connect_four")
-    features = find_features(machine, 1)
+    features = features_of(machine)
     zobrist = new_searcher(machine, 1).game.zobrist
     assistant = make_setting(features, LogisticEvaluation(np.zeros(features.n), 0.0), zobrist).assistant(machine, 0, 0)
     assert isinstance(assistant, SplitAssistant)
@@ -229,7 +229,7 @@ def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatc
 def test_a_helper_keeps_off_what_others_are_at(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless these are behind it."""
     machine = own("connect_four")
-    features = find_features(machine, 1)
+    features = features_of(machine)
     zobrist = new_searcher(machine, 1).game.zobrist
     setting = make_setting(features, LogisticEvaluation(np.zeros(features.n), 0.0), zobrist)
     assistant = setting.assistant(machine, 0, 2)

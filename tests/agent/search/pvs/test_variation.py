@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from agent.search.engine import LONGEST_LINE
-from agent.search.evaluation.features import find_features
 from agent.search.pvs.analysis import PvsAnalyser, PvsVerdict
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.variation import key_of, principal_variation
 from agent.search.pvs.workspace import ROOT
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
+from tests.agent.search.features import features_of
 from tests.agent.search.pvs.sheets import heap
 from tests.circuits import Compile
 
@@ -24,7 +24,7 @@ States = Callable[[CircuitMachine, int], list[State]]
 def test_keys_are_those_of_the_search(own: Compile, random_states: States) -> None:
     """`key_of` agrees with the kernels."""
     machine = own("connect_four")
-    searcher = PvsAnalyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
+    searcher = PvsAnalyser(machine, features_of(machine), megabytes=1).searchers[0]
     for state in random_states(machine, 20):
         packed = machine.pack(state)
         assert place_root(searcher.game, packed) > 0
@@ -40,7 +40,7 @@ def moves_of(machine: CircuitMachine) -> list[object]:
 def test_line_is_as_long_as_the_search_was_deep(own: Compile, name: str) -> None:
     """Each of its moves is legal for the role that has a choice."""
     machine = own(name)
-    analyser = PvsAnalyser(machine, find_features(machine, 1), megabytes=16)
+    analyser = PvsAnalyser(machine, features_of(machine), megabytes=16)
     verdicts: list[PvsVerdict] = []
     state = machine.initial()
     analyser.analyse(machine.pack(state), np.zeros(1, np.uint8), verdicts.append, 4)
@@ -65,7 +65,7 @@ def test_line_of_a_proven_match_leads_to_its_end(machine_of: Compile, random_sta
         if len(roles) != 1:
             continue
         role = roles[0]
-        analyser = PvsAnalyser(machine, find_features(machine, 1), megabytes=1)
+        analyser = PvsAnalyser(machine, features_of(machine), megabytes=1)
         verdicts: list[PvsVerdict] = []
         analyser.analyse(machine.pack(state), np.zeros(1, np.uint8), verdicts.append)
         move = moves_of(machine)[verdicts[-1].move]
@@ -85,7 +85,7 @@ def test_line_of_a_proven_match_leads_to_its_end(machine_of: Compile, random_sta
 def test_nothing_is_known_of_an_empty_table(own: Compile) -> None:
     """Without an entry in the table, the line is the first move."""
     machine = own("connect_four")
-    analyser = PvsAnalyser(machine, find_features(machine, 1), megabytes=1)
+    analyser = PvsAnalyser(machine, features_of(machine), megabytes=1)
     state = machine.initial()
     move = machine.legal(state, 0)[0]
     assert principal_variation(machine, analyser.table, analyser.zobrist, state, 0, move) == (move,)

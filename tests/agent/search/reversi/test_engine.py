@@ -26,27 +26,17 @@ from agent.search.reversi.training.fit import Design
 from agent.search.reversi.training.quick import learn_quickly
 from agent.search.reversi.training.self_play import SelfPlaySettings, play_games
 from agent.search.reversi.weights.shipped import weights_for
-from games import rulesheets
-from games.gdl.circuit.circuit import build_circuit
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.machine import CircuitMachine
 from games.native.reversi.recognise import recognise
 from games.native.reversi.rules import ReversiVariant, central_start, rectangle
-from protocol.kif import read_rulesheet
 from tests.agent.search.stopping import StopWhen, never
-
-
-def machine_of(name: str) -> CircuitMachine:
-    """The circuit of one of the project's rulesheets."""
-    checked = check(read_rulesheet(rulesheets.text(name)))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+from tests.circuits import own_machine
 
 
 @pytest.fixture(scope="module", params=["reversi_holes", "reversi_keep_turn"])
 def machine(request: pytest.FixtureRequest) -> CircuitMachine:
     """A game of the family, with noops and without."""
-    return machine_of(request.param)
+    return own_machine(request.param)
 
 
 def engine_of(machine: CircuitMachine, role: int, max_depth: int) -> ReversiEngine:
@@ -66,13 +56,13 @@ def think(engine: ReversiEngine) -> list[Opinion]:
 
 def test_engine_is_chosen_for_the_family() -> None:
     """The registry offers the native engine first for Reversi, and not at all for other games."""
-    assert next(engines_for(machine_of("reversi"), 0)).name == "reversi"
-    assert make_engine(machine_of("connect_four"), 0) is None
+    assert next(engines_for(own_machine("reversi"), 0)).name == "reversi"
+    assert make_engine(own_machine("connect_four"), 0) is None
 
 
 def test_plays_a_whole_match(machine: CircuitMachine) -> None:
     """Both roles always report a legal move, and their proven goals come true."""
-    engines = [engine_of(machine, role, 6) for role in (0, 1)]
+    engines = [engine_of(machine, role, 4) for role in (0, 1)]
     state = machine.initial()
     certain: list[float | None] = [None, None]
     for engine in engines:
@@ -130,8 +120,8 @@ def test_trained_weights_beat_rules_of_thumb() -> None:
     trained = ReversiAnalyser(variant, weights.evaluation, weights.coefficients, megabytes=4)
     plain = weights_for(variant, Path("nowhere"))
     untrained = ReversiAnalyser(variant, plain.evaluation, plain.coefficients, megabytes=4)
-    score = compare(variant, Limited(trained, depth=5), Limited(untrained, depth=5), 40)
-    assert score.games == 40
+    score = compare(variant, Limited(trained, depth=3), Limited(untrained, depth=3), 20)
+    assert score.games == 20
     assert score.share > 0.6
 
 
@@ -193,17 +183,18 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = tmp_path / "result.json"
     assert main(["lab", "perft", "6", "--json", str(result)]) == 0
     assert json.loads(result.read_text())["leaves"] == 8200
-    assert main(["lab", "conform", "reversi", "--native", "--positions", "5000"]) == 0
+    assert main(["lab", "conform", "reversi", "--native", "--positions", "500"]) == 0
     assert "positions agree" in capsys.readouterr().out
     assert main(["lab", "train", "reversi", "nothing", str(tmp_path)]) == 2
 
 
 def test_solve_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`solve` compares with the best score of the file, and names a line that is no position."""
+    """`solve` compares with the best score of the file; a line that is no position is an error."""
     board = "X" * 30 + "O" * 30 + "-X--"
     problems = tmp_path / "problems.obf"
-    problems.write_text(f"{board} X; A8:+2;\n")
-    status = main(["lab", "solve", str(problems), "--megabytes", "1"])
-    assert ("WRONG" in capsys.readouterr().out) == (status == 1)
+    for best, status, found in ((28, 0, "+28, "), (30, 1, "+28 (WRONG), ")):
+        problems.write_text(f"{board} X; A8:{best:+}; C8:-10;\n")
+        assert main(["lab", "solve", str(problems), "--megabytes", "1"]) == status
+        assert f"1: 3 empty, score {found}" in capsys.readouterr().out
     problems.write_text("nothing\n")
     assert main(["lab", "solve", str(problems)]) == 2

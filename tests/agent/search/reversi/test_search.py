@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ VARIANTS = [
 ]
 
 
+@cache
 def plain_score(variant: ReversiVariant, position: ReversiPosition) -> int:
     """The exact score for the side to move, by exhaustive search."""
     moves = variant.moves(position)
@@ -91,7 +93,7 @@ def test_search_to_the_end_is_exact(variant: ReversiVariant) -> None:
     generator = random.Random(2)
     searcher = searcher_for(variant)
     for _ in range(3):
-        position = random_position(variant, 9, generator)
+        position = random_position(variant, 8, generator)
         true = plain_score(variant, position)
         player, opponent = position.player, position.opponent
         assert searcher.score(player, opponent, -variant.cells, variant.cells, 64) == true

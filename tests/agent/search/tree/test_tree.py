@@ -229,7 +229,7 @@ def test_mixes_where_any_fixed_choice_would_lose(machine_of: Compile, think: Thi
     for seed in range(8):
         engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=seed)
         engine.begin(machine.initial())
-        opinion = think(engine, 20_000)
+        opinion = think(engine, 5_000)
         moves.add(opinion.move)
         assert opinion.score is not None
         assert 30 < opinion.score.goal < 70
@@ -240,7 +240,7 @@ def test_mixes_where_any_fixed_choice_would_lose(machine_of: Compile, think: Thi
 def test_finds_the_dominant_choice_of_a_simultaneous_game(machine_of: Compile, opinion_at: OpinionAt) -> None:
     """A move that is best against everything is played without mixing."""
     machine = machine_of(DILEMMA)
-    assert {opinion_at(machine, machine.initial(), role, 20_000).move for role in (0, 1)} == {("take", "3")}
+    assert {opinion_at(machine, machine.initial(), role, 5_000).move for role in (0, 1)} == {("take", "3")}
 
 
 def test_mixes_in_the_proportions_of_the_equilibrium(machine_of: Compile, think: Think) -> None:
@@ -249,7 +249,7 @@ def test_mixes_in_the_proportions_of_the_equilibrium(machine_of: Compile, think:
     for role, often in ((0, "near"), (1, "far")):
         engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 22, seed=1)
         engine.begin(machine.initial())
-        think(engine, 50_000)
+        think(engine, 5_000)
         root = read_root(engine._tree, role, -1)
         moves = [machine.game.moves[role][int(move) - machine.programs.role_start[role]] for move in root.moves]
         strategy = dict(zip(moves, root.strategy / root.strategy.sum(), strict=True))
@@ -273,15 +273,14 @@ def test_three_players_each_look_after_themselves(own: Compile, opinion_at: Opin
     opinion = opinion_at(machine, state, 0)
     assert (opinion.move, opinion.score.goal, opinion.final) == (("mark", "3", "1"), 100.0, True)
     state = machine.state([fact for fact in facts if "red" not in fact] + [("turn", "red")])
-    assert opinion_at(machine, state, 0, 20_000).move == ("mark", "3", "3")
+    assert opinion_at(machine, state, 0, 5_000).move == ("mark", "3", "3")
 
 
 def test_the_random_role_plays_at_random(machine_of: Compile, opinion_at: OpinionAt) -> None:
-    """Chance is averaged over, not chosen: the expected goal decides, and no bet is proven."""
+    """Chance is averaged over, not chosen: the expected goal decides, and is proven."""
     machine = machine_of(LOTTERY)
-    opinion = opinion_at(machine, machine.initial(), 0, 50_000)
-    assert opinion.move == ("buy", "bold")
-    assert opinion.score.goal == pytest.approx(60, abs=8)
+    opinion = opinion_at(machine, machine.initial(), 0, 1000)
+    assert (opinion.move, opinion.score.goal, opinion.final) == (("buy", "bold"), pytest.approx(60), True)
 
 
 @pytest.mark.parametrize("name", ["breakthrough", "reversi", "eight_puzzle"])
@@ -295,7 +294,8 @@ def test_stops_soon_after_the_flag(name: str, own: Compile) -> None:
         begin = work(engine)
         with StopWhen(lambda begin=begin: work(engine) > begin + 500, lambda: work(engine)) as stop:
             engine.think(stop.flag, lambda opinion: None, UNLIMITED)
-        assert stop.counted is None or work(engine) - stop.counted <= 512
+        assert stop.counted is not None
+        assert work(engine) - stop.counted <= 512
 
 
 def work(engine: TreeSearch) -> int:
@@ -331,7 +331,7 @@ def test_keeps_what_it_knows_of_the_next_position(name: str, own: Compile, think
     machine = own(name)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
     engine.begin(machine.initial())
-    think(engine, 20_000)
+    think(engine, 5_000)
     consistent(engine)
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in range(2)])
     node, _ = find_node(engine._tree, machine.pack(state))
@@ -350,7 +350,7 @@ def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str, own: Compil
     machine = own(name)
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
     engine.begin(machine.initial())
-    think(engine, 20_000)
+    think(engine, 5_000)
     tree = engine._tree
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[-1] for role in range(2)])
     root, _ = find_node(tree, machine.pack(state))
@@ -385,7 +385,7 @@ def test_a_full_tree_does_not_stop_the_search(name: str, own: Compile, think: Th
     for _ in range(12):
         if machine.terminal(state):
             break
-        opinion = think(engine, 20_000)
+        opinion = think(engine, 5_000)
         used = filled(engine._tree)
         fullest = max(fullest, used)
         assert used <= 1.0
@@ -404,7 +404,7 @@ def test_makes_room_by_forgetting_what_is_hardly_visited(own: Compile, think: Th
     engine.begin(machine.initial())
     made = []
     counts = engine._tree.counts
-    for _ in range(40):
+    for _ in range(20):
         think(engine, 2_000)
         made.append(int(counts[N_NODES]))
     drops = [i for i, (before, after) in enumerate(itertools.pairwise(made)) if after < before]
@@ -415,7 +415,7 @@ def test_makes_room_by_forgetting_what_is_hardly_visited(own: Compile, think: Th
     first, size = int(engine._tree.stats[root, 0]["first_edge"]), int(engine._tree.stats[root, 0]["n_edges"])
     edges = engine._tree.edge[first : first + size]
     assert edges["child"][edges["visits"].argmax()] >= 0
-    assert edges["visits"].sum() > 40_000
+    assert edges["visits"].sum() > 10_000
 
 
 def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think: Think) -> None:
@@ -439,7 +439,7 @@ def test_another_path_is_no_reason_to_look_at_all_children(own: Compile, think: 
     costs = engine._workspaces[0].costs
     # As if a pass of the lanes had taken a thousand years.
     costs[PASS_TIME], costs[PASSES], costs[BATCHES] = 3e19, 1.0, 1.0
-    think(engine, 20_000)
+    think(engine, 5_000)
     tree = engine._tree
     nodes = int(tree.counts[N_NODES])
     children = tree.edge["child"][: int(tree.counts[N_EDGES])]
@@ -452,7 +452,7 @@ def test_several_threads_search_one_tree(own: Compile, think: Think) -> None:
     machine = own("connect_four")
     engine = TreeSearch(machine, 0, threads=2, memory_bytes=1 << 24, seed=1)
     engine.begin(machine.initial())
-    think(engine, 20_000)
+    think(engine, 5_000)
     consistent(engine, lost=0.1)
     engine = TreeSearch(own("tic_tac_toe"), 0, threads=2, memory_bytes=1 << 24, seed=1)
     engine.begin(own("tic_tac_toe").initial())
@@ -477,7 +477,7 @@ def result(machine: CircuitMachine, role: int, think: Think, playouts: int, rng:
 def test_beats_a_random_player(own: Compile, think: Think) -> None:
     """In connect four, as either side, with few playouts."""
     rng = random.Random(3)
-    assert [result(own("connect_four"), role, think, 3_000, rng) for role in (0, 1, 0, 1)] == [100] * 4
+    assert [result(own("connect_four"), role, think, 1_000, rng) for role in (0, 1, 0, 1)] == [100] * 4
 
 
 def test_says_nothing_where_it_has_no_move(own: Compile, board: Board) -> None:

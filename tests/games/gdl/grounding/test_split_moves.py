@@ -16,6 +16,7 @@ from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Literal, Rule
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from protocol import kif
+from tests.circuits import circuit_of
 
 BOARD = (
     "(role w) (role b) (init (cell 0 0 rook)) (init (cell 4 4 king)) (init (cell 2 3 rock)) (init (turn w))"
@@ -178,7 +179,7 @@ def test_moves_of_several_roles_in_one_rule(sheet: str, variant: str) -> None:
     """Each move in a rule is split by itself; the rest of the rule keeps its meaning."""
     checked = check(kif.read_rulesheet(JOINT + sheet))
     reference = Interpreter(checked)
-    circuit = CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant))))
+    circuit = CircuitMachine(compiled_game(circuit_of(JOINT + sheet, variant=variant)))
     start, same = reference.initial(), circuit.initial()
     moves = [("mark", x, y) for x in "123" for y in "123"]
     for joint in itertools.islice(itertools.product(moves, repeat=len(checked.roles)), 0, None, len(checked.roles)):
@@ -188,8 +189,7 @@ def test_moves_of_several_roles_in_one_rule(sheet: str, variant: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_cells_that_nobody_marked_stay(variant: str) -> None:
     """Two roles mark a cell each: the seven other cells stay."""
-    checked = check(kif.read_rulesheet(JOINT + TWO_ROLES))
-    circuit = CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles, variant=variant))))
+    circuit = CircuitMachine(compiled_game(circuit_of(JOINT + TWO_ROLES, variant=variant)))
     after = circuit.facts(circuit.next(circuit.initial(), [("mark", "1", "1"), ("mark", "2", "2")]))
     cells = {("cell", x, y, "z") for x in "123" for y in "123"}
     assert after == cells - {("cell", "1", "1", "z"), ("cell", "2", "2", "z")} | {("step", "2")}

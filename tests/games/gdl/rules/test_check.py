@@ -152,13 +152,14 @@ def test_stands_below_the_other_stages() -> None:
 
 def test_large_rulesheet() -> None:
     """Tens of thousands of statements are checked in seconds."""
-    facts = "".join(f"(fact a{i} b{i % 1000})" for i in range(40_000))
-    assert len(checked(GAME + facts).rules) > 40_000
+    facts = "".join(f"(fact a{i} b{i % 1000})" for i in range(20_000))
+    assert len(checked(GAME + facts).rules) > 20_000
 
 
-def test_corpus_passes(corpus: Path) -> None:
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.e2e), 4])
+def test_corpus_passes(corpus: Path, step: int) -> None:
     """Every real rulesheet has a meaning."""
-    for sheet in sorted(corpus.glob("*.kif")):
+    for sheet in sorted(corpus.glob("*.kif"))[::step]:
         assert checked(sheet.read_text(errors="replace")).roles, sheet.name
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from games import rulesheets
 from games.gdl.grounding.ground import ground
+from games.gdl.rules import evaluate
 from games.gdl.rules.check import check
 from games.gdl.rules.evaluate import static_atoms
 from games.gdl.rules.normalise import normalise
@@ -67,8 +68,9 @@ def test_functions() -> None:
     ],
     ids=["deep", "doubling", "wide"],
 )
-def test_bounded(text: str) -> None:
+def test_bounded(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Endless or very long evaluations are given up."""
+    monkeypatch.setattr(evaluate, "_MOST_STEPS", 30_000)
     with pytest.raises(LimitError):
         derived(text, "p", 1)
 

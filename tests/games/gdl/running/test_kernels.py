@@ -6,23 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from games import rulesheets
 from games.bits.words import aligned_words
-from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import warm_kernels
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
 from games.gdl.running import kernels, playouts
 from games.gdl.running.kernels import WIDTHS
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
-from games.gdl.running.machine import CircuitMachine, compiled_game
-from protocol import kif
-
-
-def machine_of(name: str) -> CircuitMachine:
-    """The circuit of an own sheet."""
-    checked = check(kif.read_rulesheet(rulesheets.text(name)))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+from tests.circuits import own_machine
 
 
 def lane_bits(slots: NDArray[np.uint64], which: NDArray[np.int32], width: int, lane: int) -> list[bool]:
@@ -34,7 +23,7 @@ def lane_bits(slots: NDArray[np.uint64], which: NDArray[np.int32], width: int, l
 @pytest.mark.parametrize("name", ["connect_four", "eight_puzzle"])
 def test_lanes_hold_states_of_their_own(name: str, width: int) -> None:
     """States loaded into lanes come out again, and each lane has its own legal moves, end and successor."""
-    machine = machine_of(name)
+    machine = own_machine(name)
     programs = machine.programs
     positions = machine.random_matches(10, 2, max_plies=60)
     rows = np.flatnonzero(positions.joint[:, 0] >= 0)

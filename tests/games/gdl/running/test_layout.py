@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from games import rulesheets
-from games.gdl.circuit.circuit import Circuit, build_circuit
 from games.gdl.circuit.pool import MOVE_SET, N_SIGNALS
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
 from games.gdl.running.layout import (
     ARITY,
     COUNT,
@@ -24,7 +21,7 @@ from games.gdl.running.layout import (
     GateProgram,
     lay_out,
 )
-from protocol import kif
+from tests.circuits import circuit_of
 
 CYCLIC = """
 (role a) (init (at 1)) (init (on 2)) (init (on 3)) (init (on 4))
@@ -46,12 +43,6 @@ WIDE = (
     + f"(<= all {' '.join(f'(true (on {i}))' for i in range(100))})"
     + "(<= any (true (on ?x)) (n ?x)) (<= terminal (not any)) (<= (goal a 100) all) (<= (goal a 0) (not all))"
 )
-
-
-def circuit_of(text: str) -> Circuit:
-    """The circuit of a rulesheet's text."""
-    checked = check(kif.read_rulesheet(text))
-    return build_circuit(ground(checked.rules, checked.roles))
 
 
 def outputs_of(program: GateProgram) -> set[int]:

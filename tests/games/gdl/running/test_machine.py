@@ -6,21 +6,19 @@ import gzip
 import json
 import pickle
 import random
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from games import rulesheets
-from games.gdl.circuit.circuit import build_circuit
-from games.gdl.grounding.ground import ground
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.running import machine as running_machine
-from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.machine import CircuitMachine
 from games.machine import IllegalMoveError, StateMachine, UnknownFactError
 from protocol import kif
+from tests import circuits
 
 PATHS = """
 (role red) (role blue) (other red blue) (other blue red)
@@ -102,16 +100,19 @@ GRID = (
 OWN = {"paths": PATHS, "meeting": MEETING, "stuck": STUCK, "grid": GRID}
 
 
+def text_of(name: str) -> str:
+    """The text of a sheet of this file or of the package."""
+    return OWN[name] if name in OWN else rulesheets.text(name)
+
+
 def rules_of(name: str) -> CheckedRules:
-    """The rules of a sheet of this file or of the package."""
-    return check(kif.read_rulesheet(OWN[name] if name in OWN else rulesheets.text(name)))
+    """The rules of such a sheet."""
+    return check(kif.read_rulesheet(text_of(name)))
 
 
-@cache
 def machine_of(name: str) -> CircuitMachine:
-    """The circuit of a sheet, built in this process."""
-    checked = rules_of(name)
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+    """The circuit of a sheet of this file or of the package."""
+    return circuits.machine_of(text_of(name))
 
 
 def compare_in_step(mine: StateMachine, theirs: StateMachine, rng: random.Random) -> None:
@@ -270,20 +271,14 @@ STOPPING = """
 (<= (goal r 100) (true (first stop)))
 (<= (goal r 0) (not (true (first stop))))
 """
-
-
-@cache
-def stopping() -> CircuitMachine:
-    """A match lasts one ply with probability 1/2 (and is worth 100 then), two with 1/4, ... and at most eight."""
-    checked = check(kif.read_rulesheet(STOPPING))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+"""A match lasts one ply with probability 1/2 (and is worth 100 then), two with 1/4, ... and at most eight."""
 
 
 @pytest.mark.parametrize("width", [1, 8])
 @pytest.mark.parametrize("playouts", [1 << 9, 1 << 9 | 77, 20_000])
 def test_playouts_are_a_fair_sample(width: int, playouts: int) -> None:
     """Short matches count no more than long ones: goals and lengths have their exact expectations, at any width."""
-    machine = stopping()
+    machine = circuits.machine_of(STOPPING)
     goal_mean = np.zeros(1)
     plies = count = 0
     for seed in range(1, 1 + 40_000 // playouts):
@@ -352,8 +347,7 @@ TRACES = ["ticTacToe", "3pConnectFour", "hitori", "nim4", "biddingTicTacToe", "g
 @pytest.mark.parametrize("name", TRACES)
 def test_circuits_agree_with_reference_traces(corpus: Path, name: str) -> None:
     """States, legal moves, ends and goals of recorded matches of other people's rulesheets, as batches."""
-    checked = check(kif.read_rulesheet((corpus / f"{name}.kif").read_text(errors="replace")))
-    machine = CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+    machine = circuits.machine_of((corpus / f"{name}.kif").read_text(errors="replace"))
     games = json.loads(gzip.decompress((corpus / "traces" / f"{name}.json.gz").read_bytes()))["games"]
     for game in games[:5]:
         steps = game["steps"]

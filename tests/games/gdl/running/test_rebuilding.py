@@ -8,29 +8,22 @@ import numpy as np
 import pytest
 
 from games import rulesheets
-from games.gdl.circuit.circuit import Circuit, build_circuit
+from games.gdl.circuit.circuit import Circuit
 from games.gdl.compile import warm_kernels
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
 from games.gdl.running import rebuilding
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.gdl.running.rebuilding import circuit_of, unfactored
 from games.gdl.structure.symmetry import find_symmetries
-from protocol.kif import read_rulesheet
+from tests import circuits
 
 GAMES = ["tic_tac_toe", "connect_four", "breakthrough"]
-
-
-def compiled(name: str, *, factored: bool) -> Circuit:
-    checked = check(read_rulesheet(rulesheets.text(name)))
-    return build_circuit(ground(checked.rules, checked.roles), factored=factored)
 
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("read_back", [circuit_of, unfactored])
 def test_what_is_read_back_is_the_same_game(name: str, read_back: Callable[[CircuitMachine], Circuit]) -> None:
     warm_kernels()
-    machine = CircuitMachine(compiled_game(compiled(name, factored=True)))
+    machine = circuits.own_machine(name)
     again = CircuitMachine(compiled_game(read_back(machine)))
     positions = machine.random_matches(20, 1)
     for one, other in zip(machine.legal_of(positions.states), again.legal_of(positions.states), strict=True):
@@ -45,10 +38,13 @@ def test_what_is_read_back_is_the_same_game(name: str, read_back: Callable[[Circ
 def test_symmetries_show_again_without_factors(name: str) -> None:
     """Unfactored, the circuit has all symmetries; factoring picks one of several equal pairs."""
     warm_kernels()
-    machine = CircuitMachine(compiled_game(compiled(name, factored=True)))
+    machine = circuits.own_machine(name)
     circuit = unfactored(machine)
     assert circuit is not None
-    found, expected = find_symmetries(circuit), find_symmetries(compiled(name, factored=False))
+    found, expected = (
+        find_symmetries(circuit),
+        find_symmetries(circuits.circuit_of(rulesheets.text(name), factored=False)),
+    )
     assert (found.order, found.complete) == (expected.order, True)
     assert {one.keeps(circuit.initial) for one in found.generators} == {False, True}
     assert all(np.array_equal(np.sort(one.fluents), np.arange(len(circuit.fluents))) for one in found.generators)
@@ -56,6 +52,6 @@ def test_symmetries_show_again_without_factors(name: str) -> None:
 
 def test_too_large_circuits_are_not_unfactored(monkeypatch: pytest.MonkeyPatch) -> None:
     warm_kernels()
-    machine = CircuitMachine(compiled_game(compiled("tic_tac_toe", factored=True)))
+    machine = circuits.own_machine("tic_tac_toe")
     monkeypatch.setattr(rebuilding, "MAX_UNFACTORED", 50)
     assert unfactored(machine) is None

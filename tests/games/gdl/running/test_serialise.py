@@ -8,19 +8,11 @@ from pathlib import Path
 import pytest
 
 from games import rulesheets
-from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import warm_kernels
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.machine import CircuitMachine
 from games.gdl.running.rebuilding import WAIT
 from games.gdl.running.serialise import serialise, widen
-from protocol import kif
-
-
-def machine_of(text: str) -> CircuitMachine:
-    checked = check(kif.read_rulesheet(text))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
+from tests.circuits import machine_of
 
 
 def follow(machine: CircuitMachine, first: int, matches: int) -> None:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from games import rulesheets
-from games.gdl.circuit.circuit import build_circuit
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
-from games.gdl.running.machine import compiled_game
 from games.gdl.structure.endings import find_endings
-from protocol import kif
+from tests.circuits import machine_of
 
 
 def endings_of(text: str) -> set[frozenset[object]]:
-    checked = check(kif.read_rulesheet(text))
-    game = compiled_game(build_circuit(ground(checked.rules, checked.roles)))
+    game = machine_of(text).game
     return {frozenset(game.fluents[fact] for fact in ending) for ending in find_endings(game.programs, 60.0)}
 
 

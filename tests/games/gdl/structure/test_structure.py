@@ -8,19 +8,18 @@ import numpy as np
 import pytest
 
 from games import rulesheets
-from games.gdl.circuit.circuit import Circuit, build_circuit
-from games.gdl.grounding.ground import ground
+from games.gdl.circuit.circuit import Circuit
 from games.gdl.rules.check import check
 from games.gdl.structure.parts import Parts, find_parts
 from games.gdl.structure.symmetry import Symmetry, find_symmetries
 from games.gdl.structure.wording import describe, permutation_text
 from games.machine import Term
 from protocol.kif import read_rulesheet
+from tests import circuits
 
 
 def circuit_of(source: str) -> Circuit:
-    checked = check(read_rulesheet(source))
-    return build_circuit(ground(checked.rules, checked.roles, variant="plain"), factored=False)
+    return circuits.circuit_of(source, variant="plain", factored=False)
 
 
 def texts(circuit: Circuit) -> set[str]:

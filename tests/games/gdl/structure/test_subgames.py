@@ -8,20 +8,12 @@ from pathlib import Path
 import pytest
 
 from games import rulesheets
-from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import warm_kernels
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.machine import CircuitMachine
 from games.gdl.running.rebuilding import WAIT
 from games.gdl.structure.subgames import find_subgames
-from protocol import kif
+from tests.circuits import machine_of
 from tests.heaps import ALTERNATING, BOTH_NEEDED, FREE_CHOICE
-
-
-def machine_of(text: str) -> CircuitMachine:
-    checked = check(kif.read_rulesheet(text))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
 
 
 def follow(machine: CircuitMachine, expected: int, matches: int) -> None:

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from games import rulesheets
-from games.gdl.circuit.circuit import build_circuit
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.binding import BindingError
 from games.native.blokbox.recognise import propose, recognise
 from games.native.blokbox.rules import new_placement_workspace, perft
 from protocol.kif import read_rulesheet, write
 from protocol.scramble import make_scrambler
+from tests.circuits import machine_of
 
 Cell = tuple[int, int]
 Pieces = dict[str, list[list[Cell]]]
@@ -114,11 +112,6 @@ def sheet(
     return "\n".join(lines)
 
 
-def compiled(text: str) -> CircuitMachine:
-    checked = check(read_rulesheet(text))
-    return CircuitMachine(compiled_game(build_circuit(ground(checked.rules, checked.roles))))
-
-
 STARTS: tuple[list[Cell], list[Cell]] = ([(2, 3)], [(3, 2)])
 
 
@@ -139,24 +132,23 @@ def _joint_moves(machine: CircuitMachine, state: object) -> list[tuple]:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "depth"),
     [
-        sheet(6, 6, SMALL_PIECES, STARTS),
-        sheet(7, 5, SMALL_PIECES, ([(0, 0)], [(6, 4), (3, 2)]), clear=CLEAR_CELLS),
-        sheet(5, 8, {name: forms for name, forms in SMALL_PIECES.items() if name != "dot"}, ([(1, 1)], [(4, 7)])),
+        (sheet(6, 6, SMALL_PIECES, STARTS), 2),
+        (sheet(7, 5, SMALL_PIECES, ([(0, 0)], [(6, 4), (3, 2)]), clear=CLEAR_CELLS), 2),
+        (sheet(5, 8, {name: forms for name, forms in SMALL_PIECES.items() if name != "dot"}, ([(1, 1)], [(4, 7)])), 3),
     ],
     ids=["small", "says which cells are clear", "no single cell"],
 )
-def test_members_are_bound(text: str) -> None:
+def test_members_are_bound(text: str, depth: int) -> None:
     """Variants are recognised whatever their board, pieces and starting cells; perft agrees with the compiled rules."""
-    machine = compiled(text)
+    machine = machine_of(text)
     binding = recognise(machine, positions=2000)
     assert binding is not None
     variant = binding.variant
-    moves = np.zeros((3, 4096), np.int64)
-    for depth in (1, 2, 3):
-        counted = perft(variant.tables, variant.start, depth, new_placement_workspace(variant, depth), moves)
-        assert counted == leaves(machine, depth)
+    moves = np.zeros((depth, 4096), np.int64)
+    counted = perft(variant.tables, variant.start, depth, new_placement_workspace(variant, depth), moves)
+    assert counted == leaves(machine, depth)
 
 
 @pytest.mark.parametrize(
@@ -171,12 +163,12 @@ def test_members_are_bound(text: str) -> None:
 )
 def test_near_misses_are_refused(text: str) -> None:
     """Games that differ from the family in one rule are not bound to it."""
-    assert recognise(compiled(text), positions=2000) is None
+    assert recognise(machine_of(text), positions=2000) is None
 
 
 def test_positions_are_read_from_facts() -> None:
     """The facts of every state of a match give the native position; facts that are no state are refused."""
-    machine = compiled(sheet(6, 6, SMALL_PIECES, STARTS))
+    machine = machine_of(sheet(6, 6, SMALL_PIECES, STARTS))
     binding = propose(machine)
     state = machine.initial()
     assert (binding.position(machine.facts(state)) == binding.variant.start).all()
@@ -191,12 +183,12 @@ def test_positions_are_read_from_facts() -> None:
         assert not (binding.position(machine.facts(state)) == position).all()
 
 
-@pytest.mark.parametrize("style", ["ggp-base", "dresden"])
+@pytest.mark.parametrize("style", [pytest.param("ggp-base", marks=pytest.mark.e2e), "dresden"])
 def test_scrambled_own_sheet_is_bound(style: str) -> None:
     """Our own rulesheet is recognised with all its names replaced."""
     scrambler = make_scrambler(style, 3)  # type: ignore[arg-type]
     text = "\n".join(write(scrambler.scramble(statement)) for statement in read_rulesheet(rulesheets.text("blokbox")))
-    binding = recognise(compiled(text), positions=3000)
+    binding = recognise(machine_of(text), positions=3000)
     assert binding is not None
     variant = binding.variant
     assert (variant.width, variant.height, len(variant.shapes)) == (14, 14, 21)

@@ -15,6 +15,8 @@ from random import Random
 from subprocess import PIPE
 from types import SimpleNamespace
 
+import pytest
+
 from agent.lab.measuring.servers.soak import SoakMatch, SoakOptions, SoakReport, soak
 from agent.lab.measuring.servers.soak_faults import FAULTS, Undo
 from agent.lab.measuring.servers.soak_server import HOOKS
@@ -23,11 +25,13 @@ from games.gdl.interpreter.machine import Interpreter
 from protocol.compose import Style, compose
 from protocol.messages import Play, parse
 from protocol.terms import fold_keywords
+from tests.ports import refusing_port
 
 QUICK = ("server killed", "worker killed", "worker segmentation fault", "journal torn", "half a message", "junk")
 """Faults that cost a turn no more than the start of a process."""
 
 
+@pytest.mark.e2e
 def test_matches_survive_faults() -> None:
     """Every match is hit by a fault; no move is illegal. Clocks are long enough for any machine, as turns of this game
     are answered as soon as they are proven."""
@@ -35,7 +39,7 @@ def test_matches_survive_faults() -> None:
     options = SoakOptions(
         games=("tic_tac_toe",),
         turns=24,
-        seconds=240.0,
+        seconds=3000.0,
         at_once=2,
         start_clock=30,
         play_clock=30,
@@ -70,7 +74,7 @@ def test_faults_are_inflicted_and_mended(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     journal.mkdir()
     (journal / "m.jsonl").write_text("{}\n")
-    server = SimpleNamespace(pid=worker.pid, workers=[worker.pid], journal=journal, port=9)
+    server = SimpleNamespace(pid=worker.pid, workers=[worker.pid], journal=journal, port=0)
     rng = Random(1)
 
     async def inflict(name: str) -> Undo | None:
@@ -96,7 +100,9 @@ def test_faults_are_inflicted_and_mended(tmp_path: Path) -> None:
         await inflict("junk")
         await inflict("worker segmentation fault")
 
-    asyncio.run(course())
+    with refusing_port() as port:
+        server.port = port
+        asyncio.run(course())
     assert worker.wait(120) == -signal.SIGSEGV
     worker.stdout.close()
 

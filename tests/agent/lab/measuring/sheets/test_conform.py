@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from agent.cli import main
+from agent.commands.options import DIFFERENT, OK
 from agent.errors import InputError
 from agent.lab.measuring.sheets.conform import ConformPlan, conform
 from agent.lab.measuring.sheets.conformity import Conformity
@@ -117,6 +119,15 @@ def test_describes_each_kind_of_difference(tmp_path: Path, change: Any, text: st
     assert result.sheets[0].differences == 1
     assert result.sheets[0].described == [text]
     assert f"    {text}" in lines
+
+
+@pytest.mark.parametrize(("change", "status"), [(lambda data: None, OK), (change_legal, DIFFERENT)])
+def test_the_command_fails_on_a_difference(tmp_path: Path, change: Any, status: int) -> None:
+    """Its exit status tells."""
+    data = trace()
+    change(data)
+    write_corpus(tmp_path, data)
+    assert main(["lab", "conform", str(tmp_path), "count"]) == status
 
 
 def test_does_not_compare_goals_of_unfinished_matches(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_kernels_keep_their_budget() -> None:
     assert all(state.read(group).complete for group in kernel_groups())
     assert over_budget(specialisations, ir_lines) == []
     if ir_lines < 0.8 * compile_cost.BUDGET.ir_lines:
-        pytest.skip("some kernels were in the cache already: `ggp-agent bench --kernels --check` counts them all")
+        pytest.skip("some kernels were in the cache already: `ggp-agent lab bench --kernels --check` counts them all")
 
 
 def test_compilations_are_metered() -> None:

@@ -23,25 +23,24 @@ from agent.lab.measuring.strength.tactics_suite import (
     wins_after,
 )
 from agent.search.engine import Engine, Limit, Opinion, Report, Score, StopFlag
-from agent.sheet import load
-from games.gdl.compile import compile_rules
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
+from tests.circuits import own_machine
 
 LONG = 60.0
 """Seconds of a proof, at most: it takes milliseconds."""
 
 
 @cache
-def machine_of(name: str) -> CircuitMachine:
-    """Returns the circuit of an own sheet."""
-    return compile_rules(load(name).checked)
+def made(name: str) -> list[Tactic]:
+    """Eight positions of an own sheet."""
+    return list(make_tactics(name, own_machine(name), 8, LONG, 5))
 
 
 @cache
 def worth(state: State) -> tuple[int, int]:
     """Minimax in tic-tac-toe: returns 1, 0 or -1 for the role that moves, and plies to the end."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_machine("tic_tac_toe")
     role = mover(machine, state)
     best = (-2, 0)
     for move in machine.legal(state, role):
@@ -63,11 +62,14 @@ def mover(machine: CircuitMachine, state: State) -> int:
 
 def test_prover_agrees_with_minimax() -> None:
     """In tic-tac-toe, proven winners and plies are right, and draws stay unproven."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_machine("tic_tac_toe")
     prover, results = TacticsProver(machine), set()
-    positions = machine.random_matches(40, 3)
-    for words in positions.states[~positions.terminal][::3]:
-        state = machine.unpack(words)
+    positions = machine.random_matches(20, 3)
+    states = [machine.unpack(words) for words in positions.states[~positions.terminal]]
+    # All positions after earlier ones would take seconds.
+    late = [state for state in states if sum(fact[-1] == "b" for fact in machine.facts(state)) <= 4]
+    assert len(late) > 40
+    for state in late:
         value, plies = worth(state)
         assert prover.plies(state, mover(machine, state), LONG) == (value * plies if value else None)
         results.add(value)
@@ -77,15 +79,16 @@ def test_prover_agrees_with_minimax() -> None:
 @pytest.mark.parametrize("name", ["connect_four", "breakthrough"])
 def test_made_positions_are_what_they_say(name: str) -> None:
     """Made positions differ, are won and lost about equally often, and a second prover agrees."""
-    machine = machine_of(name)
-    made = list(make_tactics(name, machine, 8, LONG, 5))
-    assert len(made) == len(set(made)) == 8
-    assert made == list(make_tactics(name, machine, 8, LONG, 5))
-    assert 4 <= sum(tactic.won for tactic in made) < 8
-    for tactic in made:
+    machine = own_machine(name)
+    positions = made(name)
+    assert len(positions) == len(set(positions)) == 8
+    assert positions[:3] == list(make_tactics(name, machine, 3, LONG, 5))
+    assert 4 <= sum(tactic.won for tactic in positions) < 8
+    prover = TacticsProver(machine)
+    for tactic in positions:
         assert 3 <= tactic.plies <= MOST_PLIES
         assert tactic.plies % 2 == tactic.won
-        state, prover = tactic.state(machine), TacticsProver(machine)
+        state = tactic.state(machine)
         moves = machine.legal(state, tactic.role)
         assert len(moves) > 1
         children = [after(machine, state, tactic.role, move) for move in moves]
@@ -97,10 +100,9 @@ def test_made_positions_are_what_they_say(name: str) -> None:
 
 
 def test_suite_is_read_as_it_was_written(tmp_path: Path) -> None:
-    made = list(make_tactics("connect_four", machine_of("connect_four"), 3, LONG, 1))
     file = tmp_path / "suite.jsonl"
-    file.write_text("".join(map(line_of, made)))
-    assert read_suite(file) == made
+    file.write_text("".join(map(line_of, made("connect_four"))))
+    assert read_suite(file) == made("connect_four")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_wrong_options_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
     told = capsys.readouterr().err
     assert "take turns" in told
     assert "there are native" in told
-    assert not is_tactical(machine_of("three_way_line"))
+    assert not is_tactical(own_machine("three_way_line"))
 
 
 class First(Engine):
@@ -164,8 +166,8 @@ class First(Engine):
 
 def test_wins_are_found_and_losses_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A perfect engine gets all positions, a poor one few; missed ones are listed."""
-    machine = machine_of("connect_four")
-    suite = list(make_tactics("connect_four", machine, 8, LONG, 2))
+    machine = own_machine("connect_four")
+    suite = made("connect_four")
     wins = sum(tactic.won for tactic in suite)
 
     def solve(value: float | None, prover: TacticsProver | None) -> dict[str, object]:
@@ -188,14 +190,14 @@ def test_wins_are_found_and_losses_seen(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command makes a suite, nearly all of which alpha-beta solves."""
+    """The command makes a suite, all of which is proven; a proof ends the search, whatever the clock."""
     file, result = tmp_path / "suite.jsonl", tmp_path / "result.json"
-    made = ["--make", "tic_tac_toe", "--positions", "4", "--start", "1", "--seconds", "1"]
-    assert main(["lab", "tactics", str(file), *made, "--json", str(result)]) == OK
+    options = ["--make", "tic_tac_toe", "--positions", "4", "--start", "0", "--seconds", "600"]
+    assert main(["lab", "tactics", str(file), *options, "--json", str(result)]) == OK
     assert len(read_suite(file)) == 4
     told = capsys.readouterr().out
     assert "4 positions" in told
-    assert "4 of 4 positions in 1 s each (100 %)" in told
+    assert "4 of 4 positions in 600 s each (100 %)" in told
     with pytest.raises(InputError):
         read_suite(tmp_path / "absent")
     assert all(isinstance(one, Tactic) for one in read_suite(file))
