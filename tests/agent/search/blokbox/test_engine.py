@@ -14,8 +14,8 @@ from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from games.native.blokbox.binding import BlokboxBinding
-from games.native.blokbox.recognise import propose
 from protocol.kif import read_rulesheet
+from tests.agent.search.blokbox.sheet import own_binding
 from tests.agent.search.stopping import StopWhen, never
 from tests.circuits import own_machine
 
@@ -28,9 +28,9 @@ def machine() -> CircuitMachine:
 
 
 @pytest.fixture(scope="module")
-def binding(machine: CircuitMachine) -> BlokboxBinding:
+def binding() -> BlokboxBinding:
     warm_kernels()
-    return propose(machine)
+    return own_binding()
 
 
 def think(engine: BlokboxEngine, visits: int | None = None) -> list[Opinion]:
@@ -54,7 +54,7 @@ def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBind
     for engine in engines:
         engine.begin(state)
     while not machine.terminal(state):
-        opinions = [think(engine, 60)[-1] for engine in engines]
+        opinions = [think(engine, 20)[-1] for engine in engines]
         joint = opinions[0].move, opinions[1].move
         assert all(joint[role] in machine.legal(state, role) for role in (0, 1))
         if opinions[0].final and opinions[1].final:

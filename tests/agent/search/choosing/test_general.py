@@ -360,11 +360,11 @@ def test_trial_ends_with_a_clear_lead(
         return SimpleNamespace(play=lambda stop: float(engines[0].name == winner), void=False, seconds=seconds)
 
     monkeypatch.setattr(trying, "TrialMatch", win)
-    preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
+    preparation = preparing.Preparation(own("tic_tac_toe"), 0, threads=1, seed=1)
     learnt: list[float] = []
     monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))
     monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
-    preparation.run(own("connect_four").initial(), 1e6, np.zeros(1, np.uint8))
+    preparation.run(own("tic_tac_toe").initial(), 1e6, np.zeros(1, np.uint8))
     assert (preparation.trials.points, preparation.trials.matches) == score
     assert learnt == pytest.approx(learning, rel=0.01)
 
@@ -384,11 +384,11 @@ def test_trial_ends_where_nothing_is_learnt(
 
     monkeypatch.setattr(trying, "TrialMatch", lose_once)
     monkeypatch.setattr(preparing.Preparation, "generations", property(lambda self: generations))
-    preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
+    preparation = preparing.Preparation(own("tic_tac_toe"), 0, threads=1, seed=1)
     learnt: list[float] = []
     monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))
     monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
-    preparation.run(own("connect_four").initial(), 1e6, np.zeros(1, np.uint8))
+    preparation.run(own("tic_tac_toe").initial(), 1e6, np.zeros(1, np.uint8))
     assert (preparation.trials.points, preparation.trials.matches) == (0.0, 1)
     assert learnt == pytest.approx(learning, rel=0.01)
 
