@@ -50,7 +50,7 @@ def late_state(machine: CircuitMachine, plies_left: int, seed: int) -> State:
 def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBinding) -> None:
     """Two engines play a whole match by legal moves and agree on the winner."""
     engines = [BlokboxEngine(machine, binding, role, capacity=CAPACITY) for role in (0, 1)]
-    state = machine.initial()
+    state, agreed = machine.initial(), 0
     for engine in engines:
         engine.begin(state)
     while not machine.terminal(state):
@@ -60,10 +60,12 @@ def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBind
         if opinions[0].final and opinions[1].final:
             assert opinions[0].score is not None
             assert opinions[1].score.goal == 100 - opinions[0].score.goal
+            agreed += 1
         state = machine.next(state, joint)
         if not machine.terminal(state):
             for engine in engines:
                 engine.advance(joint, state)
+    assert agreed > 1
 
 
 def test_one_opinion_even_if_stopped_before(machine: CircuitMachine, binding: BlokboxBinding) -> None:

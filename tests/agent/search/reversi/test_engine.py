@@ -62,7 +62,7 @@ def test_engine_is_chosen_for_the_family() -> None:
 
 
 def test_plays_a_whole_match(machine: CircuitMachine) -> None:
-    """Both roles always report a legal move, and their proven goals come true."""
+    """Both roles always report a legal move, and their proven goals come true; one proves its goal before the end."""
     engines = [engine_of(machine, role, 4) for role in (0, 1)]
     state = machine.initial()
     certain: list[float | None] = [None, None]
@@ -81,6 +81,7 @@ def test_plays_a_whole_match(machine: CircuitMachine) -> None:
         state = machine.next(state, joint)
         for engine in engines:
             engine.advance(tuple(joint), state)
+    assert certain != [None, None]
     for role in (0, 1):
         assert certain[role] in (None, machine.goal(state, role))
 
