@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent.checking import ping
 from agent.cli import main
 from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT
 from agent.lab.commands import tournament
@@ -61,6 +62,19 @@ def test_tournament_that_loses_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
     """A match that was lost twice with its worker is missing from the table."""
     monkeypatch.setattr(tournament, "executor", lambda *_: Loser())
     assert main(["tournament", "tic_tac_toe", "--players", "random,legal"]) == DIFFERENT
+
+
+@pytest.mark.parametrize(("well", "status"), [(True, OK), (False, DIFFERENT)])
+def test_ping(well: bool, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A player that managers cannot play with fails it."""
+    finding = SimpleNamespace(level="good" if well else "problem", about="INFO", text="answered", advice="")
+
+    async def found(url: str, **_: object) -> SimpleNamespace:
+        return SimpleNamespace(url=url, findings=[finding], well=well, as_json=lambda: {})
+
+    monkeypatch.setattr(ping, "ping", found)
+    assert main(["ping", "http://player"]) == status
+    assert ("WRONG" in capsys.readouterr().out) == (not well)
 
 
 @pytest.fixture

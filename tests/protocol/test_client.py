@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from protocol.client import ClientError, Late, Malformed, PlayerClient, Unreachable, says_available
+from protocol.client import ClientError, Late, Malformed, PlayerClient, Unreachable, _Exchange, says_available
 from protocol.messages import Info, Message, Play, Reply, Start
 
 PLAY = Play("m.1", (("mark", "1", "2"), "noop"))
@@ -170,6 +170,16 @@ async def test_waits_count_from_the_connect(player: Any) -> None:
         before = time.monotonic()
         answer = await client.send(PLAY, timeout=120)
         assert thinking <= answer.seconds <= time.monotonic() - before
+
+
+async def test_time_before_the_connect_is_not_the_players() -> None:
+    """A connection that takes long costs the player nothing."""
+    exchange = _Exchange(time.monotonic() - 1e6)
+    assert exchange.elapsed() >= 1e6
+    async with asyncio.timeout(600) as exchange.limit:
+        exchange.seconds = 600.0
+        exchange.connect()
+    assert exchange.elapsed() < 1e6
 
 
 @pytest.mark.parametrize(

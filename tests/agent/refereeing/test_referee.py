@@ -129,6 +129,14 @@ def replay(source: str, moves: Sequence[tuple[Term, ...]]) -> tuple[StateMachine
     return machine, states
 
 
+async def test_failing_player_gets_random_moves() -> None:
+    """Not the same one each time: a player that always fails is no known opponent."""
+    record = await referee_match(tic_tac_toe(), [replies(lambda _: "(fly 1 1)"), "legal"])
+    machine, states = replay(tic_tac_toe(), record.moves)
+    places = {machine.legal(state, 0).index(made[0]) for state, made in zip(states, record.moves, strict=False)}
+    assert len(places) > 1
+
+
 @pytest.mark.parametrize("scramble", ["none", "ggp-base", "dresden"])
 async def test_good_players_finish_without_errors(scramble: ScrambleStyle) -> None:
     """A match between built-in players ends by the rules, and its record replays to the same states and goals."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from agent.serving.match import Match, MatchOptions
 from agent.worker.messages import Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 from games.machine import Term
 from protocol.messages import Play, Start
-from tests.agent.serving.virtual import FakePool, FakeWorker, run
+from tests.agent.serving.virtual import FakePool, FakeWorker, Run
 
 PLAY_CLOCK, MARGIN = 20, 0.5
 
@@ -23,14 +22,6 @@ RULES = (("role", "x"), ("role", "y"), ("legal", "x", "a"), ("legal", "x", "b"),
 START = Start("m", "x", RULES, 60, PLAY_CLOCK)
 
 HIDDEN = Start("m", "x", (*RULES, ("<=", ("sees", "x", "?m"), ("does", "y", "?m"))), 60, PLAY_CLOCK)
-
-Run = Callable[[Coroutine[None, None, None]], None]
-
-
-@pytest.fixture
-def in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a match's course."""
-    return lambda course: run(monkeypatch, course)
 
 
 class Silent(MatchJournal):

@@ -8,11 +8,12 @@ import json
 import os
 import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from agent.serving import journal
+from agent.serving import journal, moments
 from agent.serving.journal import Journal
 from agent.serving.moments import Moment
 from agent.worker.messages import Checkpoint, Judged, Unseen
@@ -344,9 +345,14 @@ async def test_slow_disk_does_not_stop_a_match(
     assert found.start == START
 
 
-def test_present_goes_on() -> None:
-    """Intervals count by either clock; a moment written to a file comes back unchanged."""
+def test_present_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The moments of one start of the machine have its clock; a moment written to a file comes back unchanged."""
+    monkeypatch.setattr(moments, "boot_id", lambda: "this")
+    before = time.monotonic()
     first = Moment.present()
+    between = time.monotonic()
     second = Moment.read(json.loads(json.dumps(Moment.present().as_json())))
-    assert 0.0 <= first.until(second) < 3600.0
+    assert 0.0 <= first.until(second) <= time.monotonic() - before
+    assert second.up is not None
+    assert second.up >= between
     assert Moment.read(first.as_json()) == first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,21 +16,13 @@ from agent.serving.moments import Moment
 from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
 from games.machine import Term
 from protocol.messages import Play, Start
-from tests.agent.serving.virtual import FakePool, FakeWorker, run
+from tests.agent.serving.virtual import FakePool, FakeWorker, Run
 
 START_CLOCK, PLAY_CLOCK, MARGIN = 60, 20, 0.5
 
 RULES = (("role", "x"), ("role", "y"), ("legal", "x", "a"), ("legal", "x", "b"), ("legal", "y", "c"))
 
 START = Start("m", "x", RULES, START_CLOCK, PLAY_CLOCK)
-
-Run = Callable[[Coroutine[None, None, None]], None]
-
-
-@pytest.fixture
-def in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a match's course."""
-    return lambda course: run(monkeypatch, course)
 
 
 def new_match(*workers: FakeWorker, ponder: bool = True) -> Match:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 
 import pytest
 
@@ -11,18 +10,10 @@ from agent.serving.clock import Clock, now
 from agent.serving.match import Match, MatchOptions
 from agent.web.gallery import Gallery
 from protocol.messages import Play, Start, Stop
-from tests.agent.serving.virtual import FakePool, FakeWorker, run
+from tests.agent.serving.virtual import FakePool, FakeWorker, Run
 
 RULES = (("role", "y"), ("role", "x"), ("legal", "x", "a"), ("legal", "x", "b"), ("legal", "y", "c"))
 START = Start("m", "x", RULES, 60, 20)
-
-Run = Callable[[Coroutine[None, None, None]], None]
-
-
-@pytest.fixture
-def in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a match's course."""
-    return lambda course: run(monkeypatch, course)
 
 
 def new_match(gallery: Gallery) -> Match:

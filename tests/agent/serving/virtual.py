@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import selectors
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from types import MappingProxyType, SimpleNamespace
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from agent.worker.messages import (
 )
 
 Result = TypeVar("Result")
+Run = Callable[[Coroutine[None, None, None]], None]
 
 
 class _Jumping(selectors.SelectSelector):

@@ -315,7 +315,12 @@ def test_search_that_is_stopped_again_and_again_finds_the_same() -> None:
     assert in_pieces.weights == pytest.approx(at_once.weights, rel=0.01)
 
 
-def test_move_made_for_us_reopens_a_doubt_that_was_settled() -> None:
+@pytest.mark.parametrize(
+    ("between", "last"),
+    [((), CELLS[4]), (((CELLS[4], "noop"), ("noop", CELLS[5])), CELLS[7])],
+    ids=["now", "later"],
+)
+def test_move_made_for_us_reopens_a_doubt_that_was_settled(between: tuple[JointMove, ...], last: Term) -> None:
     """If the manager replaces our legal move long after a gap, that move was illegal after all."""
     machine = machine_of("tic_tac_toe")
     before = play(machine, machine.initial(), (CELLS[0], "noop"))
@@ -324,10 +329,12 @@ def test_move_made_for_us_reopens_a_doubt_that_was_settled() -> None:
     follow(reference, ("noop", CELLS[3]))
     assert reference.sure
     assert CELLS[1] in reference.situation().legal
+    follow(reference, *between)
+    assert reference.sure
     # Our answer was the cell that the other had taken while we were not there.
-    follow(reference, Judged((CELLS[4], "noop"), CELLS[1], 0.0))
+    follow(reference, Judged((last, "noop"), CELLS[1], 0.0))
     assert not reference.sure
-    assert play(machine, truth, (CELLS[4], "noop")) in reference.belief.weights
+    assert play(machine, truth, *between, (last, "noop")) in reference.belief.weights
     assert reference.situation().checkpoint.turn == 1
     assert reference.situation().checkpoint.facts == machine.facts(before)
 

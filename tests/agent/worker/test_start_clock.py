@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
 
 from agent.search.engine import Engine, Limit, Opinion, Score, StopFlag
+from agent.worker import session as sessions
 from agent.worker.gamer import Gamer, Hooks
 from agent.worker.messages import Begin, Checkpoint, Prepared, Thought
 from agent.worker.session import Session
@@ -16,7 +18,7 @@ from games.machine import State, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
 from tests.agent.worker.line import Line
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, until
 
 PUZZLE = """
 (role x) (init (at 0)) (succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4)
@@ -53,12 +55,33 @@ class Pensive(Engine):
                 return
 
 
+class Clock:
+    """A clock that stands still unless it is set; counts the looks at it."""
+
+    sleep = staticmethod(time.sleep)
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.looks = 0
+
+    def monotonic(self) -> float:
+        """Returns the time."""
+        self.looks += 1
+        return self.now
+
+
+def is_prepared(line: Line) -> bool:
+    """Returns whether the worker has reported that it is ready."""
+    return any(isinstance(report, Prepared) for report in tuple(line.reports.queue))
+
+
 @pytest.mark.parametrize("proof", [True, False])
-def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(proof: bool) -> None:
-    """A proof ends a long start clock; a short one is used up."""
-    sure = threading.Event()
+def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(monkeypatch: pytest.MonkeyPatch, proof: bool) -> None:
+    """A proof ends the start clock; without one, 95 % of it are used up, less half a second."""
+    sure, clock = threading.Event(), Clock()
+    monkeypatch.setattr(sessions, "time", clock)
     line = Line()
-    start = Start("m", "x", read_rulesheet(PUZZLE), 10_000 if proof else 1, 10, source=PUZZLE)
+    start = Start("m", "x", read_rulesheet(PUZZLE), 100, 10, source=PUZZLE)
     begin = Begin(start, Checkpoint(), None, True, compile=False)
     session = Session(line, begin, engines=lambda machine, role: iter([Pensive(sure)]))
 
@@ -68,17 +91,24 @@ def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(proof: bool) -> 
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thoughts = 0
-    while not isinstance(report := line.reports.get(timeout=PATIENCE), Prepared):
-        if isinstance(report, Thought):
-            thoughts += 1
-            if proof:
-                sure.set()
-    assert thoughts
-    line.commands.put(session._begin)
-    thread.join(PATIENCE)
-    assert session._gamer is not None
-    session._gamer.retire()
+    try:
+        while not isinstance(line.reports.get(timeout=PATIENCE), Thought):
+            pass
+        clock.now += 94.4
+        looks = clock.looks
+        until(lambda: is_prepared(line) or clock.looks > looks + 2)
+        assert not is_prepared(line)
+        if proof:
+            sure.set()
+        else:
+            clock.now += 0.2
+        while not isinstance(line.reports.get(timeout=PATIENCE), Prepared):
+            pass
+    finally:
+        line.commands.put(session._begin)
+        thread.join(PATIENCE)
+        assert session._gamer is not None
+        session._gamer.retire()
 
 
 def test_a_match_that_is_under_way_is_not_held_up() -> None:

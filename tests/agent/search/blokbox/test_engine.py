@@ -14,8 +14,8 @@ from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from games.native.blokbox.binding import BlokboxBinding
-from games.native.blokbox.recognise import propose
 from protocol.kif import read_rulesheet
+from tests.agent.search.blokbox.sheet import own_binding
 from tests.agent.search.stopping import StopWhen, never
 from tests.circuits import own_machine
 
@@ -28,9 +28,9 @@ def machine() -> CircuitMachine:
 
 
 @pytest.fixture(scope="module")
-def binding(machine: CircuitMachine) -> BlokboxBinding:
+def binding() -> BlokboxBinding:
     warm_kernels()
-    return propose(machine)
+    return own_binding()
 
 
 def think(engine: BlokboxEngine, visits: int | None = None) -> list[Opinion]:
@@ -50,20 +50,22 @@ def late_state(machine: CircuitMachine, plies_left: int, seed: int) -> State:
 def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBinding) -> None:
     """Two engines play a whole match by legal moves and agree on the winner."""
     engines = [BlokboxEngine(machine, binding, role, capacity=CAPACITY) for role in (0, 1)]
-    state = machine.initial()
+    state, agreed = machine.initial(), 0
     for engine in engines:
         engine.begin(state)
     while not machine.terminal(state):
-        opinions = [think(engine, 60)[-1] for engine in engines]
+        opinions = [think(engine, 20)[-1] for engine in engines]
         joint = opinions[0].move, opinions[1].move
         assert all(joint[role] in machine.legal(state, role) for role in (0, 1))
         if opinions[0].final and opinions[1].final:
             assert opinions[0].score is not None
             assert opinions[1].score.goal == 100 - opinions[0].score.goal
+            agreed += 1
         state = machine.next(state, joint)
         if not machine.terminal(state):
             for engine in engines:
                 engine.advance(joint, state)
+    assert agreed > 1
 
 
 def test_one_opinion_even_if_stopped_before(machine: CircuitMachine, binding: BlokboxBinding) -> None:

@@ -19,10 +19,9 @@ from agent.search.blokbox.guiding.network import Network, new_network_workspace,
 from agent.search.blokbox.guiding.tuning import GeneralWeights, Tuning, tuning_for
 from agent.search.blokbox.weights import general
 from agent.search.blokbox.weights.networks import Geometry, lay_out, load, save, shipped_network
-from games.native.blokbox.recognise import recognise
 from games.native.blokbox.rules import new_placement_workspace, play
 from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant, Cell, Shape
-from tests.circuits import own_machine
+from tests.agent.search.blokbox.sheet import own_binding
 
 Position = NDArray[np.uint64]
 GO = np.zeros(1, np.uint8)
@@ -151,9 +150,7 @@ def test_networks_survive_being_saved(tmp_path: Path) -> None:
 
 def test_the_fifth_description_has_a_network() -> None:
     """The package's sheet and every other one of that game get the shipped network."""
-    binding = recognise(own_machine("blokbox"))
-    assert binding is not None
-    assert shipped_network(binding.variant) is not None
+    assert shipped_network(own_binding().variant) is not None
 
 
 def test_a_network_learns_what_self_play_shows() -> None:

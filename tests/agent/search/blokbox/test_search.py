@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.cli import main
-from agent.lab.jobs.local import LocalExecutor
+from agent.lab.jobs.inline import InlineExecutor
 from agent.lab.training.blokbox.campaign import BlokboxCampaign, run
 from agent.lab.training.blokbox.matches import TreePlayer, compare
 from agent.lab.training.blokbox.regression import fit
@@ -23,8 +23,12 @@ from agent.search.blokbox.guiding.tuning import GeneralWeights, tuning_for
 from agent.search.blokbox.proving.alphabeta import WIN, BlokboxGame, new_table, new_workspace, search
 from agent.search.blokbox.proving.prover import BlokboxProver
 from agent.search.blokbox.weights import general, networks
+from games.gdl import compile as compiling
+from games.native.blokbox import recognise as recognising
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import TURN, BlokboxVariant, Shape
+from tests.agent.search.blokbox.sheet import own_binding
+from tests.circuits import own_machine
 
 Position = NDArray[np.uint64]
 GO = np.zeros(1, np.uint8)
@@ -187,12 +191,14 @@ def test_tree_search_beats_a_player_who_takes_the_first_move() -> None:
 def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """A campaign reports each new round once and continues from its folder."""
     plan = BlokboxCampaign(VARIANT, tmp_path, rounds=1, games=20, visits=60, match_games=4, scratch=True)
-    assert [result.number for result in run(plan, LocalExecutor(1), lambda line: None)] == [1]
+    first = run(plan, InlineExecutor(), lambda line: None)
+    assert [result.number for result in first] == [1]
     (tmp_path / "samples-2-0.npz").write_bytes((tmp_path / "samples-1-0.npz").read_bytes())
     plan = replace(plan, rounds=2)
-    second = run(plan, LocalExecutor(1), lambda line: None)
+    second = run(plan, InlineExecutor(), lambda line: None)
     assert [result.number for result in second] == [2]
-    assert second[0].positions % 2 == 0
+    # The newest samples are held out.
+    assert second[0].positions == first[0].positions
 
 
 def test_what_was_trained_is_shipped_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,6 +207,8 @@ def test_what_was_trained_is_shipped_on_request(tmp_path: Path, monkeypatch: pyt
     shipped.mkdir()
     monkeypatch.setattr(networks, "SHIPPED", shipped)
     monkeypatch.setattr(general, "SHIPPED", shipped / "weights.npz")
+    monkeypatch.setattr(compiling, "compile_rules", lambda rules: own_machine("blokbox"))
+    monkeypatch.setattr(recognising, "recognise", lambda machine: own_binding())
     command = ["lab", "train", "blokbox", "blokbox", str(tmp_path / "work"), "--rounds", "1", "--games", "2"]
     command += ["--visits", "30", "--match-games", "2", "--scratch", "--cores", "1"]
     assert main(command) == 0

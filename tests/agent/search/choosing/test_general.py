@@ -27,6 +27,7 @@ from games.machine import State
 from tests.agent.search.pvs.sheets import COOPERATION, heap
 from tests.agent.search.stopping import StopWhen, never
 from tests.circuits import Compile
+from tests.processes import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -48,11 +49,9 @@ def new_engine(machine: CircuitMachine, role: int = 0) -> GeneralSearch:
     return engine
 
 
-def prepare(engine: GeneralSearch) -> list[Opinion]:
+def prepare(engine: GeneralSearch) -> None:
     """Prepares with hardly any time, and none to search."""
-    opinions: list[Opinion] = []
     engine._preparation.run(engine._state, 0.0, np.zeros(1, np.uint8))
-    return opinions
 
 
 def think(engine: GeneralSearch, opinions: int = 12) -> list[Opinion]:
@@ -145,7 +144,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, 
 
     def wait(machine: CircuitMachine, seed: int) -> object:
         begun.set()
-        end.wait(60)
+        end.wait(PATIENCE)
         return survey(machine, seed)
 
     monkeypatch.setattr(preparing, "survey", wait)
@@ -171,7 +170,7 @@ def test_stop_is_obeyed_while_a_step_takes_long(own: Compile, blocked: tuple[thr
     assert engine._preparing is thread
     assert not begun.is_set()
     end.set()
-    thread.join(60)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     prepare(engine)
     assert think(engine)[-1].move in machine.legal(machine.initial(), 0)
@@ -217,7 +216,7 @@ def test_stop_is_obeyed_in_every_phase(own: Compile, monkeypatch: pytest.MonkeyP
     assert stop.flag[0]
     assert {opinion.move for opinion in opinions} <= set(machine.legal(machine.initial(), 0))
     if engine._preparing is not None:
-        engine._preparing.join(60)
+        engine._preparing.join(PATIENCE)
         assert not engine._preparing.is_alive()
     assert engine._preparation.worth_while
 
@@ -244,8 +243,6 @@ def test_states_that_cannot_be_searched_are_left_to_tree_search(own: Compile) ->
     """Where both choose at once, whatever the choice was."""
     machine = own("rock_paper_scissors")
     engine = new_engine(machine)
-    other = new_engine(own("tic_tac_toe"))
-    prepare(other)
     preparation = engine._preparation
     preparation.suits = True
     features = preparing.find_features(machine, 1)
@@ -262,9 +259,10 @@ def test_start_clock_is_for_all_phases_and_a_turn_for_a_part(own: Compile, monke
     asked: list[tuple[float, bool]] = []
 
     def run(self: object, state: State, seconds: float, stop: object, *, trial: bool) -> None:
-        asked.append((round(seconds), trial))
+        asked.append((seconds, trial))
 
     monkeypatch.setattr(preparing.Preparation, "run", run)
+    monkeypatch.setattr(general, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     machine = own("tic_tac_toe")
     engine = new_engine(machine)
 
@@ -313,7 +311,7 @@ def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch
     assert stop.counted is not None
     assert engine.name == "alpha-beta"
     if engine._preparing is not None:
-        engine._preparing.join(60)
+        engine._preparing.join(PATIENCE)
     learnt = preparation.evaluation
     monkeypatch.setattr(preparing, "MANY_GENERATIONS", preparation.generations)
     begun: list[str] = []
@@ -360,11 +358,11 @@ def test_trial_ends_with_a_clear_lead(
         return SimpleNamespace(play=lambda stop: float(engines[0].name == winner), void=False, seconds=seconds)
 
     monkeypatch.setattr(trying, "TrialMatch", win)
-    preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
+    preparation = preparing.Preparation(own("tic_tac_toe"), 0, threads=1, seed=1)
     learnt: list[float] = []
     monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))
     monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
-    preparation.run(own("connect_four").initial(), 1e6, np.zeros(1, np.uint8))
+    preparation.run(own("tic_tac_toe").initial(), 1e6, np.zeros(1, np.uint8))
     assert (preparation.trials.points, preparation.trials.matches) == score
     assert learnt == pytest.approx(learning, rel=0.01)
 
@@ -384,11 +382,11 @@ def test_trial_ends_where_nothing_is_learnt(
 
     monkeypatch.setattr(trying, "TrialMatch", lose_once)
     monkeypatch.setattr(preparing.Preparation, "generations", property(lambda self: generations))
-    preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
+    preparation = preparing.Preparation(own("tic_tac_toe"), 0, threads=1, seed=1)
     learnt: list[float] = []
     monkeypatch.setattr(preparing.Preparation, "_learn", lambda self, state, seconds, stop: learnt.append(seconds))
     monkeypatch.setattr(preparing, "FIT_SHARE", 0.0)
-    preparation.run(own("connect_four").initial(), 1e6, np.zeros(1, np.uint8))
+    preparation.run(own("tic_tac_toe").initial(), 1e6, np.zeros(1, np.uint8))
     assert (preparation.trials.points, preparation.trials.matches) == (0.0, 1)
     assert learnt == pytest.approx(learning, rel=0.01)
 

@@ -171,7 +171,7 @@ def test_states_that_cannot_be_searched_rule_alpha_beta_out(
 def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Patterns have the weights where a fit of all fluents would take too long; random play gives the first ones."""
     monkeypatch.setattr(preparing.fit, "MAX_FLUENTS", 80)
-    monkeypatch.setattr(first_evaluation, "MOST_BATCHES", 16)
+    monkeypatch.setattr(first_evaluation, "MOST_BATCHES", 8)
     machine = own("connect_four")
     preparation = Preparation(machine, 0, threads=1, seed=1)
     stop = np.zeros(1, np.uint8)

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from agent.search.choosing.recollection import Recollection
 from agent.search.evaluation import features as finding
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.logistic import LogisticEvaluation
@@ -199,3 +202,25 @@ def test_newest_positions_are_kept(own: Compile, random_states: Draw, tmp_path: 
     learner.resume(experience)
     assert (learner.experience.facts == whole.facts[-3:]).all()
     assert len(learner.experience.targets) == 3
+
+
+def test_memory_that_was_dropped_is_neither_read_nor_written(own: Compile, random_states: Draw, tmp_path: Path) -> None:
+    """Where the game that is searched is not that of the sheet, its memory would mislead."""
+    machine = own("tic_tac_toe")
+    statements = kif.read_rulesheet(rulesheets.text("tic_tac_toe"))
+    features = features_of(machine, 1)
+    evaluation = LogisticEvaluation(np.zeros(features.n), 0.0)
+    memory = SheetMemory(Store(tmp_path), statements, machine.roles)
+    known = experience_of(machine, random_states(machine, 4))
+    rest: Any = {"trials": NO_MATCHES, "variants": {}}
+    memory.keep(machine.game.fluents, features, evaluation, known, generations=3, matches=800, **rest)
+    trials: Any = SimpleNamespace(matches=0, tally=NO_MATCHES, recall=lambda tally: None)
+    recollection = Recollection(memory, trials, [])
+    assert recollection.recall(machine, Random(1)) is not None
+    recollection.drop()
+    assert recollection.recall(machine, Random(1)) is None
+    learner: Any = SimpleNamespace(generations=5, matches=10**9, evaluation=evaluation, experience=known)
+    recollection.keep(machine, features, learner)
+    kept = memory.read()
+    assert kept is not None
+    assert kept.generations == 3

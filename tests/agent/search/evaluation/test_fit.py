@@ -96,6 +96,7 @@ def test_knows_where_it_judges_badly(name: str, own: Compile) -> None:
 def test_searches_with_what_it_has_learnt(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine changes to evaluations; values stay goals, and no visit is left without its result."""
     monkeypatch.setattr(scheduler, "LEARNING_SHARE", 0.9)
+    monkeypatch.setattr(scheduler, "SLICE_SECONDS", 0.002)
     machine = own("breakthrough")
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
     engine.begin(machine.initial())
@@ -105,7 +106,7 @@ def test_searches_with_what_it_has_learnt(own: Compile, monkeypatch: pytest.Monk
     def has_judged() -> bool:
         if horizon[0] >= 0 and not learnt_at:
             learnt_at.append(int(tree.counts[N_PLAYOUTS]))
-        return bool(learnt_at) and tree.counts[N_PLAYOUTS] > learnt_at[0] + 5_000
+        return bool(learnt_at) and tree.counts[N_PLAYOUTS] > learnt_at[0] + 1_000
 
     with StopWhen(has_judged) as stop:
         engine.think(stop.flag, lambda opinion: None, UNLIMITED)

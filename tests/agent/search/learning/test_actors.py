@@ -63,13 +63,13 @@ def test_a_learner_learns_from_matches_of_a_helper(
         set_evaluation(table, player, evaluation)
 
     monkeypatch.setattr(LessonTable, "set_evaluation", set_down)
-    with StopWhen(lambda: learner.accepted >= 2) as stop:
+    with StopWhen(lambda: len({id(evaluation) for evaluation in helped}) > 1) as stop:
         learner.run(machine.pack(machine.initial()), stop.flag)
     assert team.resting
     assert team.asked == [machine.initial()]
     assert 0 < len(own) < learner.matches
     assert len(learner.experience.targets) > sum(len(lesson.targets) for lesson in own)
-    assert len({id(evaluation) for evaluation in helped}) > 1
+    assert learner.accepted >= 1
 
 
 def test_a_learner_that_was_stopped_asks_nobody(machine: CircuitMachine, features: Features) -> None:

@@ -11,8 +11,8 @@ from tests.circuits import Compile
 
 
 def test_climbs_to_the_best_goal(machine_of: Compile) -> None:
-    """Better and better matches with their true goals; random play hardly ever finds 24 stones on 47 cells."""
-    machine = machine_of(counting(47))
+    """Better and better matches with their true goals; random play hardly ever finds 16 stones on 31 cells."""
+    machine = machine_of(counting(31))
     rollouts = Rollouts(machine)
     known = Known()
     plans = [found for found in rollouts.plans(machine.initial(), known) if isinstance(found, Plan)]

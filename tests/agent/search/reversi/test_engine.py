@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from agent.cli import main
-from agent.lab.jobs.local import LocalExecutor
+from agent.lab.jobs.inline import InlineExecutor
 from agent.lab.tally import Tally
+from agent.lab.training.reversi import campaign
 from agent.lab.training.reversi.campaign import ReversiCampaign, run
 from agent.lab.training.reversi.held_out import held_out_error
 from agent.lab.training.reversi.matches import Limited, compare, openings
@@ -61,7 +62,7 @@ def test_engine_is_chosen_for_the_family() -> None:
 
 
 def test_plays_a_whole_match(machine: CircuitMachine) -> None:
-    """Both roles always report a legal move, and their proven goals come true."""
+    """Both roles always report a legal move, and their proven goals come true; one proves its goal before the end."""
     engines = [engine_of(machine, role, 4) for role in (0, 1)]
     state = machine.initial()
     certain: list[float | None] = [None, None]
@@ -80,6 +81,7 @@ def test_plays_a_whole_match(machine: CircuitMachine) -> None:
         state = machine.next(state, joint)
         for engine in engines:
             engine.advance(tuple(joint), state)
+    assert certain != [None, None]
     for role in (0, 1):
         assert certain[role] in (None, machine.goal(state, role))
 
@@ -160,20 +162,21 @@ def test_openings_differ() -> None:
     assert {ReversiVariant().empty(position).bit_count() for position in found} == {52}
 
 
-def test_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_campaign_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A campaign writes shards, weights and measurements, and does not repeat what is there."""
+    monkeypatch.setattr(campaign, "SHARD_GAMES", 200)
     plan = ReversiCampaign(
-        "blocked", tmp_path, games=1000, play=SelfPlaySettings(depth=1, solve=8), epochs=2, match_games=4,
+        "blocked", tmp_path, games=400, play=SelfPlaySettings(depth=1, solve=8), epochs=2, match_games=4,
         match_depth=2, error_positions=100, error_depth=4,
     )  # fmt: skip
     lines: list[str] = []
-    (first,) = run(plan, LocalExecutor(1), lines.append)
-    assert first.positions > 10_000
-    assert 5 < first.error < 64
+    (first,) = run(plan, InlineExecutor(), lines.append)
+    assert first.positions > 8000
+    assert first.error == pytest.approx(20, abs=2)
     assert first.score["wins"] + first.score["draws"] + first.score["losses"] == 4
     assert (tmp_path / "round-1" / "weights.npz").stat().st_size < 4_000_000
     lines.clear()
-    (again,) = run(plan, LocalExecutor(1), lines.append)
+    (again,) = run(plan, InlineExecutor(), lines.append)
     assert lines == []
     assert again.error == first.error
 

@@ -477,7 +477,7 @@ def result(machine: CircuitMachine, role: int, think: Think, playouts: int, rng:
 def test_beats_a_random_player(own: Compile, think: Think) -> None:
     """In connect four, as either side, with few playouts."""
     rng = random.Random(3)
-    assert [result(own("connect_four"), role, think, 1_000, rng) for role in (0, 1, 0, 1)] == [100] * 4
+    assert [result(own("connect_four"), role, think, 1_000, rng) for role in (0, 1)] == [100] * 2
 
 
 def test_says_nothing_where_it_has_no_move(own: Compile, board: Board) -> None:
