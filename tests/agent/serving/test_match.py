@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent.serving import journal
 from agent.serving.clock import Clock, now
-from agent.serving.journal import Journal
+from agent.serving.journal import Journal, MatchJournal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
 from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
@@ -174,6 +175,57 @@ def test_worker_lost_during_a_turn(in_virtual_time: Run, loss: Callable[[FakeWor
             move, seconds = await play(match, *moves)
             assert move == "b"
             assert at_the_deadline(seconds)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_worker_that_hangs_from_the_beginning_is_replaced(in_virtual_time: Run) -> None:
+    """Its first sign of life is waited for eight seconds: it checks the rules first."""
+
+    async def course() -> None:
+        hanging, spare = FakeWorker(1), FakeWorker(2)
+        hanging.hang()
+        begin = now()
+        assert await new_match(hanging, spare).start(begin)
+        assert 8.0 < now() - begin < 9.0
+        assert hanging.released
+        assert begun(spare)
+
+    in_virtual_time(course())
+
+
+def test_match_goes_on_without_a_circuit_that_may_kill_workers(in_virtual_time: Run) -> None:
+    """From the second loss on, workers are told not to compile; after 21 losses no other worker is called."""
+
+    async def course() -> None:
+        workers = [FakeWorker(number) for number in range(30)]
+        match = new_match(*workers)
+        assert await match.start(now())
+        for worker in workers:
+            if begun(worker):
+                worker.die()
+                await asyncio.sleep(0.1)
+        compiling = [begin.compile for worker in workers for begin in begun(worker)]
+        assert compiling == [True, True] + [False] * 19
+        assert at_the_deadline((await play(match))[1])
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_stand_by_is_not_called_too_early_where_the_clock_is_short(in_virtual_time: Run) -> None:
+    """In a turn of half a second, legal moves are waited for a quarter of it at least."""
+
+    async def course() -> None:
+        slow, spare = FakeWorker(1, delay=0.2), FakeWorker(2)
+        pool = FakePool(slow, spare)
+        match = Match(replace(START, play_clock=1), pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        for moves in ((), ("b", "c"), ("b", "d")):
+            assert (await play(match, *moves))[1] == pytest.approx(0.5)
+            await asyncio.sleep(1.0)
+        assert not begun(spare)
         match.abort()
 
     in_virtual_time(course())
@@ -449,6 +501,39 @@ def test_worker_that_replaces_another_is_told_of_wrong_circuits(in_virtual_time:
         lost.die()
         await asyncio.sleep(0.1)
         assert (told(lost), told(spare)) == (0, 1)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+class SlowDisk(MatchJournal):
+    """A journal that takes a second for each line."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("nowhere"))
+
+    async def _append(self, line: dict[str, object], **_: object) -> None:
+        await asyncio.sleep(1.0)
+
+    def remove(self) -> None:
+        """There is no file."""
+
+
+def test_joint_move_is_noted_before_it_is_acted_on(in_virtual_time: Run) -> None:
+    """Workers learn of a joint move when the journal has it: a restarted server knows all that was answered to."""
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        match = Match(START, FakePool(worker), MatchOptions(Clock(MARGIN)), SlowDisk())  # type: ignore[arg-type]
+        begin = now()
+        assert await match.start(begin)
+        assert now() - begin == pytest.approx(1.0)
+        await play(match)
+        playing = asyncio.create_task(play(match, "b", "c"))
+        for waited, turns in ((0.9, 1), (0.2, 2)):
+            await asyncio.sleep(waited)
+            assert sum(isinstance(command, Turn) for command in worker.commands) == turns
+        assert at_the_deadline((await playing)[1])
         match.abort()
 
     in_virtual_time(course())

@@ -19,7 +19,7 @@ import pytest
 from agent.kernels import progress
 from agent.search.kernel_groups import playing
 from agent.serving import journal
-from agent.serving.player import ServeOptions, serve
+from agent.serving.player import Player, ServeOptions, serve
 from tests.agent.serving.virtual import FakeKeeper, FakePool, FakeWorker, fake_player
 
 START = "(START m x ((role x) (role y) (legal x a) (legal x b) (legal y c)) 600 600)"
@@ -121,6 +121,14 @@ async def test_matches_outlive_their_server(
         assert await server.ask("(PLAY m (a c))") == (200, "b")
         assert await server.ask("(ABORT m)") == (200, "aborted")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_restarted_server_plays_on_without_a_journal(pool: FakePool, tmp_path: Path) -> None:
+    """A folder that cannot be made is an error of the first start only."""
+    (tmp_path / "journal").touch()
+    with pytest.raises(OSError, match="exists"):
+        Player(ServeOptions(journal=tmp_path / "journal"))
+    Player(ServeOptions(journal=tmp_path / "journal", restarts=1))
 
 
 class Compiling(FakeKeeper):

@@ -13,10 +13,11 @@ from types import SimpleNamespace
 import pytest
 
 from agent.serving import worker_pool
+from agent.serving.clock import now
 from agent.serving.light_workers import LIGHT, MIN_MEMORY, memory_share, start_early
 from agent.serving.player import Player, ServeOptions
 from agent.serving.worker_pool import Worker, WorkerPool
-from tests.agent.serving.virtual import fake_player
+from tests.agent.serving.virtual import fake_player, run
 from tests.processes import PATIENCE
 
 
@@ -146,6 +147,24 @@ async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.
     assert echo.stdout is not None
     echo.stdout.close()
     await pool.close()
+
+
+def test_warm_worker_is_waited_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match that can wait gets a light worker if none is warm within 0.2 s."""
+    lacking: list[frozenset[str]] = []
+
+    async def start(memory: int, without: frozenset[str] = frozenset()) -> SimpleNamespace:
+        lacking.append(without)
+        return SimpleNamespace()
+
+    async def course() -> None:
+        begin = now()
+        await WorkerPool(1).acquire()
+        assert now() - begin == pytest.approx(0.2)
+
+    monkeypatch.setattr(Worker, "start", start)
+    run(monkeypatch, course())
+    assert lacking == [LIGHT]
 
 
 async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,17 +118,19 @@ class FakeWorker:
         self._turn = 0
         self._silent_since: float | None = None
         self._begun = False
+        self._expected = 0.0
 
     @property
     def heard(self) -> float | None:
         """Time of the last sign of life."""
         if not self._begun:
             return None
-        return clock.now() // PULSE * PULSE if self._silent_since is None else self._silent_since
+        return clock.now() // PULSE * PULSE if self._silent_since is None else max(self._silent_since, self._expected)
 
     @heard.setter
     def heard(self, instant: float | None) -> None:
         self._begun = instant is not None
+        self._expected = instant or 0.0
 
     def send(self, command: Command) -> None:
         """Takes a command."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -60,14 +60,13 @@ def test_runs_at_the_same_time_use_different_cores(tmp_path: Path, monkeypatch: 
     """Two runs of one job each do not meet on the first core; a run that finds no core free shares one."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     available = sorted(os.sched_getaffinity(0))
-    runs = [LocalExecutor(1).run(dice(tmp_path), [Task(Dice(0))]) for _ in available]
-    places = [next(run).place for run in runs]
-    assert sorted(places) == [f"core {core}" for core in available]
-    with closing(claim_or_share_cores(1)) as claim:
-        assert claim.cores[0] in available
-        assert claim.files == ()
-    for run in runs:
-        run.close()
+    with ExitStack() as stack:
+        runs = [stack.enter_context(closing(LocalExecutor(1).run(dice(tmp_path), [Task(Dice(0))]))) for _ in available]
+        places = [next(run).place for run in runs]
+        assert sorted(places) == [f"core {core}" for core in available]
+        with closing(claim_or_share_cores(1)) as claim:
+            assert claim.cores[0] in available
+            assert claim.files == ()
     with closing(claim_or_share_cores(len(available))) as claim:
         assert claim.cores == tuple(available)
         assert len(claim.files) == len(available)

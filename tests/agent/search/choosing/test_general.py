@@ -306,7 +306,7 @@ def test_learns_while_others_think(own: Compile, monkeypatch: pytest.MonkeyPatch
     assert preparation.immature
     assert not preparation.undecided
     opinions: list[Opinion] = []
-    with StopWhen(lambda: preparation.generations > before + 1) as stop:
+    with StopWhen(lambda: preparation.generations > before) as stop:
         engine.think(stop.flag, opinions.append, limit)
     assert stop.counted is not None
     assert engine.name == "alpha-beta"

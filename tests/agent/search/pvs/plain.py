@@ -88,12 +88,9 @@ class Plain:
             if not holds[blockers].any():
                 value += int(sets.far[c]) if len(missing) == 2 else 0
                 value += int(sets.near[missing[0]]) if len(missing) == 1 else 0
-        pairs = game.pairs
-        for f, g, weight in zip(
-            np.repeat(np.arange(len(holds)), np.diff(pairs.first)), pairs.other, pairs.weight, strict=True
-        ):
-            value += int(weight) if f < g and holds[f] and holds[g] else 0
-        return value
+        # Each pair is there twice.
+        fact, other = np.repeat(np.arange(len(holds)), np.diff(game.pairs.first)), game.pairs.other
+        return value + int(game.pairs.weight[(fact < other) & holds[fact] & holds[other]].sum())
 
     def judged(self, state: State) -> int:
         """The evaluation within its limits, for role 0."""

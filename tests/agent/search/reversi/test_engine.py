@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -40,9 +41,12 @@ def machine(request: pytest.FixtureRequest) -> CircuitMachine:
     return own_machine(request.param)
 
 
+binding_of = cache(recognise)
+
+
 def engine_of(machine: CircuitMachine, role: int, max_depth: int) -> ReversiEngine:
     """The family's engine, which stops by itself at that depth."""
-    binding = recognise(machine)
+    binding = binding_of(machine)
     assert binding is not None
     return ReversiEngine(machine, role, binding, megabytes=4, max_depth=max_depth)
 

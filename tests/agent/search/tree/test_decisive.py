@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -29,6 +30,9 @@ def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, decisive moves are found."""
     for limit in ("ENDINGS_SECONDS", "MAKERS_SECONDS", "MATCHES_SECONDS"):
         monkeypatch.setattr(finding, limit, 1000.0)
+
+
+moves_of = cache(partial(find_decisive_moves, seed=1))
 
 
 @njit(cache=True)
@@ -92,7 +96,7 @@ def _positions(machine: CircuitMachine, seed: int) -> list[State]:
 def test_wins_in_one_move_are_found(own: Compile, name: str, share: float) -> None:
     """In states of random matches all claimed wins are wins, and few rare ones are missed."""
     machine = own(name)
-    moves = find_decisive_moves(machine, 1)
+    moves = moves_of(machine)
     winnable = found_wins = 0
     for seed in range(2):
         states = _positions(machine, seed)
@@ -111,7 +115,7 @@ def test_what_the_next_one_would_win_by_is_stopped(own: Compile, name: str) -> N
     """By a move to the missing cell of its line, where the mover cannot win; else there is none."""
     machine = own(name)
     roles = range(len(machine.roles))
-    moves = find_decisive_moves(machine, 1)
+    moves = moves_of(machine)
     stopped = 0
     for seed in range(1):
         states = _positions(machine, seed)

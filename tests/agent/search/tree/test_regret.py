@@ -12,6 +12,7 @@ from agent.search.engine import Opinion
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.regret import add_regrets
 from agent.search.tree.store import MIXED, ROOT
+from tests.agent.search.tree.steady import steady
 from tests.circuits import machine_of
 
 Think = Callable[..., Opinion]
@@ -48,6 +49,7 @@ def test_of_many_moves_a_part_stands_for_all(think: Think, moves: int, parts: in
     machine = machine_of(picks(moves))
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, judging=False, seed=1)
     engine.begin(machine.initial())
+    steady(engine)
     think(engine, 8000)
     tree = engine._tree
     root = int(tree.counts[ROOT])

@@ -18,6 +18,7 @@ from agent.search.tree.workspace import BATCHES, PASS_TIME, PASSES
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.stopping import StopWhen
+from tests.agent.search.tree.steady import steady
 from tests.circuits import Compile
 
 PENNIES = """
@@ -377,9 +378,10 @@ def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str, own: Compil
 def test_a_full_tree_does_not_stop_the_search(name: str, own: Compile, think: Think) -> None:
     """With hardly any memory the search lasts through a whole match, with legal moves."""
     machine = own(name)
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, seed=1)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, judging=False, seed=1)
     state = machine.initial()
     engine.begin(state)
+    steady(engine, single=True)
     rng = random.Random(1)
     fullest = 0.0
     for _ in range(12):
@@ -400,8 +402,9 @@ def test_a_full_tree_does_not_stop_the_search(name: str, own: Compile, think: Th
 def test_makes_room_by_forgetting_what_is_hardly_visited(own: Compile, think: Think) -> None:
     """In a full tree nodes are forgotten and others made, and the most visited moves keep their children."""
     machine = own("connect_four")
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, seed=1)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, judging=False, seed=1)
     engine.begin(machine.initial())
+    steady(engine, single=True)
     made = []
     counts = engine._tree.counts
     for _ in range(20):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from agent.search.engine import Opinion
@@ -16,9 +15,9 @@ from agent.search.tree import engine as tree_engine
 from agent.search.tree.decisive.kernels import no_decisive_moves
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_policy import read_root
-from agent.search.tree.workspace import BATCHES, DESCENTS_MADE
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
+from tests.agent.search.tree.steady import steady
 from tests.circuits import own_machine
 
 Think = Callable[..., Opinion]
@@ -31,8 +30,7 @@ def visits(think: Think, monkeypatch: pytest.MonkeyPatch) -> Callable[[CircuitMa
     def search(machine: CircuitMachine, role: int, state: State, playouts: int) -> list[int]:
         engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 22, judging=False, seed=1)
         engine.begin(state)
-        # Measured times decide the sizes of batches and expansions; like this, none is known.
-        engine._workspaces[0].costs[[BATCHES, DESCENTS_MADE]] = -np.inf
+        steady(engine)
         think(engine, playouts)
         found: list[int] = read_root(engine._tree, role, -1).visits.astype(int).tolist()
         return found
