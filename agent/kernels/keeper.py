@@ -6,12 +6,16 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.kernels import state
 from agent.processes import module_environment
 from agent.search.kernel_groups import KernelGroup, kernel_groups
+
+MOST_STARTS = 4
+"""Limit on processes for a group that end well but leave it incomplete: their sources are not those of this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class KernelKeeper:
                 wanted.add(after)
         self._missing = [name for name in groups if name in wanted]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._started: Counter[str] = Counter()
         self._begin = time.monotonic()
         self.ready: set[str] = set()
         """Groups in the cache."""
@@ -81,8 +86,12 @@ class KernelKeeper:
         for name, process in ended.items():
             del self._processes[name]
             _end(process)
-            if name in self._missing and process.returncode and not state.claimed(name):
+            if name not in self._missing or state.claimed(name):
+                continue
+            if process.returncode:
                 settled.add(self._fail(name, f"the process that compiled it ended with status {process.returncode}"))
+            elif self._started[name] >= MOST_STARTS:
+                settled.add(self._fail(name, "it does not get complete: the sources have changed since this start"))
         for name in list(self._missing):
             after = self._groups[name].after
             if name in self._processes or after in self._missing or len(self._processes) >= _cores():
@@ -91,6 +100,7 @@ class KernelKeeper:
                 # Another program may be compiling it.
                 if not state.claimed(name):
                     self._processes[name] = self._start(name)
+                    self._started[name] += 1
             except OSError as error:
                 settled.add(self._fail(name, str(error)))
         return settled

@@ -133,6 +133,13 @@ def test_a_process_that_dies_is_told_of() -> None:
     assert keeper.report(["circuit"]).fraction == 1
 
 
+def test_sources_that_change_meanwhile_are_told_of() -> None:
+    """A process with other sources than this one fills a cache that this one does not read: it is no use to go on."""
+    keeper = KernelKeeper(["circuit"], groups=GROUPS, start=Processes("pass").start)
+    run(keeper)
+    assert "sources have changed" in keeper.failed["circuit"]
+
+
 def test_a_folder_that_cannot_be_written_is_told_of(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (cache / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache / "file" / "below"))
