@@ -81,7 +81,7 @@ def test_named_commands_and_options_exist() -> None:
 
 
 ENDS = ("inspect", "validate", "match reversi")
-"""Beginnings of shown commands that end by themselves. The tournaments shown need a server, or an engine of the page."""
+"""Beginnings of shown commands that end by themselves. Tournaments shown need a server, or an engine of their page."""
 
 
 @pytest.mark.e2e
