@@ -43,7 +43,7 @@ def kernel_groups() -> dict[str, KernelGroup]:
     """All groups by name, in the order in which they are compiled."""
     engines = ("agent.search.tree", "agent.search.planning", "agent.search.choosing")
     found = [
-        KernelGroup(CIRCUIT, _load_circuit, None, 82, 32.0),
+        KernelGroup(CIRCUIT, _load_circuit, None, 81, 32.0),
         *(import_module(engine).KERNELS for engine in engines),
         *(import_module(family.engine).KERNELS for family in families.FAMILIES),
         KernelGroup(PLAYOUTS, _load_playouts, CIRCUIT, 9, 6.0),

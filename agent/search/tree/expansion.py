@@ -212,6 +212,7 @@ def _make_children(programs, tree, lanes, n, n_fluents):
             rest &= rest - ONE
             node, edges, descent = expansion.node[lane], expansion.edge[lane], expansion.descent[lane]
             _read_goals(programs, lanes.expansion_goal_slots, lane, lanes.goals)
+            # True, but not a literal, for which Numba would compile another kernel.
             child = add_node(tree, expansion.state[lane], expansion.candidates, lane, over != ZERO)
             if child >= 0:
                 set_proven(tree, child, lanes.goals)

@@ -127,12 +127,10 @@ def _rehash(pool):
     """Fills the empty hash table of a `Pool` with its signals."""
     mask = np.uint64(len(pool.table) - 1)
     for signal in range(pool.counts[N_SIGNALS]):
-        if pool.kind[signal] == MOVE_SET or pool.kind[signal] == GATE:
-            owner = pool.owner[signal] if pool.kind[signal] == MOVE_SET else -1
-            slot = (
-                _hash(np.int64(pool.kind[signal]), np.int64(owner), pool.items, pool.start[signal], pool.size[signal])
-                & mask
-            )
+        kind = np.int64(pool.kind[signal])
+        if kind in (MOVE_SET, GATE):
+            owner = np.int64(pool.owner[signal]) if kind == MOVE_SET else np.int64(-1)
+            slot = _hash(kind, owner, pool.items, pool.start[signal], np.int64(pool.size[signal])) & mask
             while pool.table[slot] >= 0:
                 slot = (slot + np.uint64(1)) & mask
             pool.table[slot] = signal
