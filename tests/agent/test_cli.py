@@ -225,6 +225,7 @@ def test_match_prints_the_game_and_writes_both_files(tmp_path: Path, capsys: pyt
     assert len(data["goals"]) == 2
 
 
+@pytest.mark.e2e
 def test_agent_does_not_lose_a_match_it_can_hold(tmp_path: Path) -> None:
     """The agent, in its own process, plays a match against the first legal move without an error and does not lose."""
     result = tmp_path / "result.json"

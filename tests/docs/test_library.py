@@ -59,6 +59,7 @@ def test_environment(names: dict[str, Any]) -> None:
     assert names["done"]
 
 
+@pytest.mark.e2e
 def test_engine_of_an_installed_package(tmp_path: Path) -> None:
     """It is found by its entry point, by tournaments as well as by what plays matches."""
     code = next(block for block in blocks("python") if "class Guess" in block)

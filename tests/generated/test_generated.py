@@ -134,7 +134,7 @@ def test_a_sheet_told_otherwise_is_another_text_and_the_same_game() -> None:
 
 def test_the_command_reports(capsys: pytest.CaptureFixture[str]) -> None:
     """The long run prints the number of programs, the seeds and the table."""
-    assert main(["--seeds", "0:2", "--matches", "3"]) == 0
+    assert main(["--seeds", "0:1", "--matches", "2"]) == 0
     out = capsys.readouterr().out
-    assert "seeds 0:2: 2 programs, 3 matches each" in out
+    assert "seeds 0:1: 1 programs, 2 matches each" in out
     assert "a move was taken apart" in out

@@ -20,8 +20,8 @@ from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import (
     ALL,
     FIRST_WORD,
+    NARROW,
     ONE,
-    WIDTHS,
     ZERO,
     advance,
     clear_sets,
@@ -33,8 +33,6 @@ from games.gdl.running.kernels import (
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import UNIFORM, MoveWorkspace, choose_random, new_move_workspace
 
-WIDTH = WIDTHS[1]
-"""Kernels' width: slots of one 64-bit word."""
 MAX_PLIES = 4096
 """Limit on a match's plies; the goals of cut-off matches count as they stand."""
 STATES_PER_MATCH = 4
@@ -126,18 +124,18 @@ def play_batch(programs, workspace, starts, stop):
     roles = len(programs.role_start) - 1
     slots, goal_slots = workspace.slots, workspace.goal_slots
     draw = workspace.move_workspace
-    reset(programs.initial, slots, WIDTH)
+    reset(programs.initial, slots, NARROW)
     for i in range(len(goal_slots)):
         goal_slots[i] = ZERO
     goal_slots[SLOT_TRUE] = ALL
     for lane in range(64):
-        load_state(n_fluents, slots, WIDTH, lane, starts[lane % len(starts)])
+        load_state(n_fluents, slots, NARROW, lane, starts[lane % len(starts)])
     active = ALL
     drawn_from = ZERO
     ended = ZERO
     plies = 0
     for ply in range(MAX_PLIES):
-        evaluate(programs.legal, slots, WIDTH)
+        evaluate(programs.legal, slots, NARROW)
         over = slots[programs.terminal_slot] & active
         if over != ZERO:
             for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
@@ -149,13 +147,13 @@ def play_batch(programs, workspace, starts, stop):
         if ply > 0:
             _draw_states(workspace, active, ply, n_fluents)
             drawn_from |= active
-        clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
+        clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
         for role in range(roles):
             n, stuck = choose_random(
                 programs.role_start,
                 programs.legal_slot,
                 slots,
-                WIDTH,
+                NARROW,
                 FIRST_WORD,
                 role,
                 active,
@@ -167,12 +165,12 @@ def play_batch(programs, workspace, starts, stop):
             for i in range(n):
                 if draw.chosen[i] != ZERO:
                     move, chosen = draw.move[i], draw.chosen[i]
-                    enter_move(programs.set_start, programs.set_slot, slots, WIDTH, FIRST_WORD, move, chosen)
+                    enter_move(programs.set_start, programs.set_slot, slots, NARROW, FIRST_WORD, move, chosen)
         plies += popcount(active)
-        evaluate(programs.next, slots, WIDTH)
-        advance(programs.next_slot, programs.initial, slots, WIDTH, workspace.keep, workspace.following)
+        evaluate(programs.next, slots, NARROW)
+        advance(programs.next_slot, programs.initial, slots, NARROW, workspace.keep, workspace.following)
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, WIDTH)
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, NARROW)
     rest = ended
     while rest != ZERO:
         lane = lowest(rest)

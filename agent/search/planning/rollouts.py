@@ -22,7 +22,7 @@ from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest
 from games.gdl.running.batches import facts_in
 from games.gdl.running.goals import evaluate_goals, read_goals
-from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, advance, clear_sets, enter_move, evaluate
+from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.gate_lists import read_program
@@ -43,7 +43,6 @@ MOST_PLIES = 500
 MOST_WEIGHTS = 1 << 18
 """Most weights of moves at plies; games with many moves are rolled out for fewer plies."""
 
-_WIDTH = WIDTHS[1]
 _EMPTY, _UNFINISHED = -2.0, -1.0
 
 
@@ -205,7 +204,7 @@ def _roll(programs, work, policy):
     for lane in range(64):
         length[lane] = 0
     for ply in range(move.shape[1]):
-        evaluate(programs.legal, slots, _WIDTH)
+        evaluate(programs.legal, slots, NARROW)
         able = ZERO
         n = 0
         for lane in range(64):
@@ -233,7 +232,7 @@ def _roll(programs, work, policy):
             break
         for lane in range(64):
             total[lane] *= np.float64(random32(work.rng)) / 4294967296.0
-        clear_sets(programs.first_set, programs.n_sets, slots, _WIDTH)
+        clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
         undecided = alive
         for i in range(n):
             m = candidates[i]
@@ -252,16 +251,16 @@ def _roll(programs, work, policy):
                     chosen |= ONE << np.uint64(lane)
             undecided &= ~chosen
             if chosen != ZERO:
-                enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, m, chosen)
+                enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, m, chosen)
         while undecided != ZERO:
             lane = lowest(undecided)
             undecided &= undecided - ONE
             last = ONE << np.uint64(lane)
-            enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, np.int64(move[lane, ply]), last)
-        evaluate(programs.next, slots, _WIDTH)
-        advance(programs.next_slot, programs.initial, slots, _WIDTH, work.keep, work.following)
+            enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, np.int64(move[lane, ply]), last)
+        evaluate(programs.next, slots, NARROW)
+        advance(programs.next_slot, programs.initial, slots, NARROW, work.keep, work.following)
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, _WIDTH)
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, NARROW)
     for lane in range(64):
         if (alive >> np.uint64(lane)) & ONE != ZERO:
             work.score[lane] = _UNFINISHED
@@ -284,7 +283,7 @@ def _adapt(programs, work, policy, moves, rate):
     legal_slot, set_start, set_slot = programs.legal_slot, programs.set_start, programs.set_slot
     _start(work.root, slots, work.goal_slots)
     for ply in range(len(moves)):
-        evaluate(programs.legal, slots, _WIDTH)
+        evaluate(programs.legal, slots, NARROW)
         total = 0.0
         for m in range(len(legal_slot)):
             if slots[legal_slot[m]] != ZERO:
@@ -297,10 +296,10 @@ def _adapt(programs, work, policy, moves, rate):
         raised = math.exp(rate)
         of_move[moves[ply]] *= raised
         at_ply[ply, moves[ply]] *= raised
-        clear_sets(programs.first_set, programs.n_sets, slots, _WIDTH)
-        enter_move(set_start, set_slot, slots, _WIDTH, FIRST_WORD, np.int64(moves[ply]), ALL)
-        evaluate(programs.next, slots, _WIDTH)
-        advance(programs.next_slot, programs.initial, slots, _WIDTH, work.keep, work.following)
+        clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
+        enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, np.int64(moves[ply]), ALL)
+        evaluate(programs.next, slots, NARROW)
+        advance(programs.next_slot, programs.initial, slots, NARROW, work.keep, work.following)
 
 
 def warm_kernels(machine: CircuitMachine) -> None:

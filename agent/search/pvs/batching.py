@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.pvs.workspace import BOTH, COUNT, FIRST, UNKNOWN, WIDTH
+from agent.search.pvs.workspace import BOTH, COUNT, FIRST, UNKNOWN
 from games.bits.inner import step
 from games.bits.words import lowest
-from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, enter_move, evaluate
+from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
 
 LANES = 64
@@ -103,7 +103,7 @@ def load_siblings(game, row, first, count, evaluated):
         if evaluated == 0:
             for f in range(len(node)):
                 slots[FIRST_FLUENT + f] = work.state[row, chunk, f]
-            evaluate(game.programs.legal, slots, WIDTH)
+            evaluate(game.programs.legal, slots, NARROW)
         total = _list_families(game, row, chunk, ready)
     if total > LANES:
         total = np.int64(0)
@@ -143,4 +143,4 @@ def enter_families(game, row, first, ready):
                 work.linear[row + 1, child] = work.linear[row, at]
                 move, lanes = np.int64(work.move[row + 1, child]), ONE << np.uint64(child)
             # First the only move of the role without a choice, for all of them.
-            enter_move(programs.set_start, programs.set_slot, work.slots, WIDTH, FIRST_WORD, move, lanes)
+            enter_move(programs.set_start, programs.set_slot, work.slots, NARROW, FIRST_WORD, move, lanes)

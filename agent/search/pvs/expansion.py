@@ -26,13 +26,12 @@ from agent.search.pvs.workspace import (
     ROOT,
     ROOT_CHILDREN,
     UNKNOWN,
-    WIDTH,
 )
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel, step
 from games.bits.words import lowest
 from games.gdl.running.goals import evaluate_goals, read_goals
-from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, clear_sets, enter_move, evaluate
+from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
 
 _FLUENTS = np.uint64(FIRST_FLUENT)
@@ -221,7 +220,7 @@ def _judge_ends(game, into, chunk, over):
     for f in range(len(work.node)):
         goal_slots[FIRST_FLUENT + f] = work.slots[FIRST_FLUENT + f]
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, WIDTH)
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, NARROW)
     while over != ZERO:
         lane = lowest(over)
         over &= over - ONE
@@ -276,7 +275,7 @@ def _enter_moves(game, row, child, into, begin, n, single):
             work.linear[into, begin + lane] = work.linear[row, child]
             move, lanes = np.int64(work.move[into, begin + lane]), ONE << np.uint64(lane)
         # First the only move of the role without a choice, for all of them.
-        enter_move(programs.set_start, programs.set_slot, work.slots, WIDTH, FIRST_WORD, move, lanes)
+        enter_move(programs.set_start, programs.set_slot, work.slots, NARROW, FIRST_WORD, move, lanes)
 
 
 @inner_kernel()
@@ -304,7 +303,7 @@ def expand(game, row, child, siblings, into, evaluated):
                 break
         else:
             _load(game, row, child)
-        evaluate(programs.legal, slots, WIDTH)
+        evaluate(programs.legal, slots, NARROW)
         if siblings == 0 and begin == 0:
             work.counts[EXPANSIONS] += 1
             count, single = _list_moves(game, into)
@@ -314,18 +313,18 @@ def expand(game, row, child, siblings, into, evaluated):
         chunk = begin >> 6
         n = min(np.int64(64), count - begin)
         mask = ALL >> np.uint64(64 - n)
-        clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
+        clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
         if siblings != 0:
             enter_families(game, row, child, ready)
         else:
             _enter_moves(game, row, child, into, begin, n, single)
-        evaluate(programs.next, slots, WIDTH)
+        evaluate(programs.next, slots, NARROW)
         next_slot, state = programs.next_slot, work.state
         for f in range(len(next_slot)):
             state[into, chunk, f] = slots[next_slot[f]]
         _follow_changes(game, into, chunk, mask)
         _judge(game, into, chunk, mask)
-        evaluate(programs.legal, slots, WIDTH)
+        evaluate(programs.legal, slots, NARROW)
         over = slots[programs.terminal_slot] & mask
         for lane in range(n):
             work.result[into, begin + lane] = UNKNOWN

@@ -11,11 +11,8 @@ from agent.search.alphabeta.frames import new_frames
 from agent.search.evaluation.features import Conjunctions
 from agent.search.evaluation.pairs import Pairs
 from games.bits.words import aligned_words
-from games.gdl.running.kernels import ALL, WIDTHS
+from games.gdl.running.kernels import ALL
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
-
-WIDTH = WIDTHS[1]
-"""Kernels' width: slots of one 64-bit word."""
 
 PLIES = 96
 """Longest line of a search; bounds memory."""

@@ -12,11 +12,11 @@ from agent.search.tree.move_averages import note_moves
 from agent.search.tree.proofs import note_proven_child, prove
 from agent.search.tree.regret import EXPLORED, add_regrets
 from agent.search.tree.store import MIXED, N_PLAYOUTS, OPEN, choosers
-from agent.search.tree.workspace import ACTIVE, HELD, MAX_DEPTH, N_FREE, WIDTH
+from agent.search.tree.workspace import ACTIVE, HELD, MAX_DEPTH, N_FREE
 from games.bits.inner import inner_kernel, step
 from games.bits.words import lowest, popcount
 from games.gdl.running.goals import evaluate_goals, read_goals
-from games.gdl.running.kernels import ONE, ZERO
+from games.gdl.running.kernels import NARROW, ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
 
 AMAF_VISITS = 200.0
@@ -256,7 +256,7 @@ def collect(programs, tree, lanes, parameters):
     if held == ZERO:
         return
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, lanes.goal_slots, WIDTH)
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, lanes.goal_slots, NARROW)
     roles = tree.stats.shape[1]
     rest = held
     while rest != ZERO:

@@ -21,13 +21,11 @@ from games.bits.compiling import KERNEL
 from games.bits.inner import step
 from games.bits.words import aligned_words, transpose
 from games.gdl.running.goals import evaluate_goals, read_goals
-from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, clear_sets, enter_move, evaluate
+from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.clock import clock_fluents
 from games.machine import State
-
-_WIDTH = WIDTHS[1]
 
 _COUNT, _HEAD, _BEST, _DEPTH, _LAYER_END = range(5)
 """Indices into `_Found.counts`: states found, first unexpanded state, terminal state with the best goal (or -1), depth
@@ -235,7 +233,7 @@ def _note_goals(programs, found, workspace, begin, over):
     """
     goal_slots, goals = workspace.goal_slots, workspace.goals
     first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, _WIDTH)
+    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, NARROW)
     for lane in range(64):
         if (over >> np.uint64(lane)) & ONE == ZERO:
             continue
@@ -268,7 +266,7 @@ def _expand(programs, found, workspace, stop, states):
         n = min(64, counts[_LAYER_END] - begin)
         lanes = ALL if n == 64 else (ONE << np.uint64(n)) - ONE
         _load(found.state, found.layer[depth], slots, block, begin, n, n_fluents)
-        evaluate(programs.legal, slots, _WIDTH)
+        evaluate(programs.legal, slots, NARROW)
         over = slots[programs.terminal_slot] & lanes
         if over != ZERO:
             for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
@@ -278,9 +276,9 @@ def _expand(programs, found, workspace, stop, states):
             able = slots[programs.legal_slot[move]] & lanes & ~over
             if able == ZERO:
                 continue
-            clear_sets(programs.first_set, programs.n_sets, slots, _WIDTH)
-            enter_move(programs.set_start, programs.set_slot, slots, _WIDTH, FIRST_WORD, move, able)
-            evaluate(programs.next, slots, _WIDTH)
+            clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
+            enter_move(programs.set_start, programs.set_slot, slots, NARROW, FIRST_WORD, move, able)
+            evaluate(programs.next, slots, NARROW)
             for word in range(words):
                 some = ZERO
                 for i in range(64):

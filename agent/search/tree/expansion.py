@@ -42,7 +42,6 @@ from agent.search.tree.workspace import (
     PLAYOUTS_MADE,
     TREE_TIME,
     WAITING,
-    WIDTH,
 )
 from games.bits.clock import nanoseconds
 from games.bits.inner import inner_kernel, step
@@ -51,7 +50,7 @@ from games.bits.prefetch import prefetch
 from games.bits.splitmix import random32
 from games.bits.words import lowest, transpose
 from games.gdl.running.goals import evaluate_goals, read_goals
-from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, ZERO, advance, clear_sets, enter_move, evaluate
+from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
 
 PLAYOUT_SHARE = 0.5
@@ -84,16 +83,16 @@ def _make_states(programs, tree, expansion, block, keep, following, n, n_fluents
     slots, set_start, set_slot = expansion.slots, programs.set_start, programs.set_slot
     which = ALL >> np.uint64(64 - n)
     load_rows(tree.state, expansion.node, which, slots, block, n_fluents)
-    evaluate(programs.legal, slots, WIDTH)
-    clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
+    evaluate(programs.legal, slots, NARROW)
+    clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
     for lane in range(n):
         bit = ONE << np.uint64(lane)
         for role in range(tree.stats.shape[1]):
             move = tree.edge[expansion.edge[lane, role]].move
-            enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, np.int64(move), bit)
-    evaluate(programs.next, slots, WIDTH)
-    advance(programs.next_slot, programs.initial, slots, WIDTH, keep, following)
-    evaluate(programs.legal, slots, WIDTH)
+            enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, np.int64(move), bit)
+    evaluate(programs.next, slots, NARROW)
+    advance(programs.next_slot, programs.initial, slots, NARROW, keep, following)
+    evaluate(programs.legal, slots, NARROW)
     for word in range(tree.state.shape[1]):
         for f in range(64 * word, 64 * word + 64):
             block[f - 64 * word] = slots[FIRST_FLUENT + f] if f < n_fluents else ZERO
@@ -108,7 +107,7 @@ def _evaluate_goals(programs, slots, goal_slots, n_fluents):
     """Evaluates the goals of all states of the expansion, whose slots are uint64[slots] and uint64[goal slots]."""
     for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
         goal_slots[f] = slots[f]
-    evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, goal_slots, WIDTH)
+    evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, goal_slots, NARROW)
 
 
 @inner_kernel()

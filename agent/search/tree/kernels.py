@@ -35,7 +35,6 @@ from agent.search.tree.workspace import (
     PLAYOUTS_MADE,
     TREE_TIME,
     WAITING,
-    WIDTH,
     Parameters,
     SearchWorkspace,
     clear_workspace,
@@ -45,7 +44,7 @@ from games.bits.compiling import KERNEL
 from games.bits.inner import step
 from games.bits.words import lowest, popcount
 from games.gdl.running.batches import load_lanes
-from games.gdl.running.kernels import FIRST_WORD, ONE, ZERO, advance, clear_sets, enter_move, evaluate
+from games.gdl.running.kernels import FIRST_WORD, NARROW, ONE, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
 from games.gdl.running.playouts import choose_random
 
@@ -111,7 +110,7 @@ def _enter_moves(programs, lanes, parameters, playing):
     Returns the lanes where some role has no legal move.
     """
     slots, set_start, set_slot = lanes.slots, programs.set_start, programs.set_slot
-    clear_sets(programs.first_set, programs.n_sets, slots, WIDTH)
+    clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
     stuck = ZERO
     draw = lanes.move_workspace
     if playing != ZERO:
@@ -122,7 +121,7 @@ def _enter_moves(programs, lanes, parameters, playing):
             n_fluents, legal_slot = len(programs.next_slot), programs.legal_slot
             for i in range(find_decisive(parameters.decisive, n_fluents, legal_slot, slots, playing, decisive)):
                 decided = np.int64(decisive.move[i])
-                enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, decided, decisive.word[i])
+                enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, decided, decisive.word[i])
                 lanes.played[decided] |= decisive.word[i]
         for role in range(len(programs.role_start) - 1):
             drawing = playing & ~lanes.decisive.decided[role] if knowing else playing
@@ -130,7 +129,7 @@ def _enter_moves(programs, lanes, parameters, playing):
                 programs.role_start,
                 programs.legal_slot,
                 slots,
-                WIDTH,
+                NARROW,
                 FIRST_WORD,
                 role,
                 drawing,
@@ -143,7 +142,7 @@ def _enter_moves(programs, lanes, parameters, playing):
                 chosen = draw.chosen[i]
                 if chosen != ZERO:
                     move = draw.move[i]
-                    enter_move(set_start, set_slot, slots, WIDTH, FIRST_WORD, move, chosen)
+                    enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, move, chosen)
                     lanes.played[move] |= chosen
                     if lanes.trail.shape[2] > 0:
                         while chosen != ZERO:
@@ -237,7 +236,7 @@ def search(programs, tree, lanes, parameters, stop, playouts):
             if lanes.mask[ACTIVE] == ZERO:
                 waiting = True
                 continue
-        evaluate(programs.legal, lanes.slots, WIDTH)
+        evaluate(programs.legal, lanes.slots, NARROW)
         over = lanes.slots[programs.terminal_slot] & lanes.mask[ACTIVE]
         if horizon >= 0:
             due = lanes.left_tree[horizon] & lanes.mask[ACTIVE] & ~over
@@ -264,8 +263,8 @@ def search(programs, tree, lanes, parameters, stop, playouts):
             waiting = popcount(lanes.mask[HELD]) >= min(MAX_HELD, max(MIN_HELD, share))
         for n in range(horizon, 0, -1):
             lanes.left_tree[n] = lanes.left_tree[n - 1] & lanes.mask[ACTIVE]
-        evaluate(programs.next, lanes.slots, WIDTH)
-        advance(programs.next_slot, programs.initial, lanes.slots, WIDTH, lanes.keep, lanes.following)
+        evaluate(programs.next, lanes.slots, NARROW)
+        advance(programs.next_slot, programs.initial, lanes.slots, NARROW, lanes.keep, lanes.following)
 
 
 def finish(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, parameters: Parameters) -> None:
@@ -291,7 +290,7 @@ def finish(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, 
 def root_node(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspace, state: NDArray[np.uint64]) -> int:
     """The node of a packed state, made if it is new; -1 if it does not fit. Lanes must be clear."""
     load_lanes(len(programs.next_slot), lanes.slots, state[None, :])
-    evaluate(programs.legal, lanes.slots, WIDTH)
+    evaluate(programs.legal, lanes.slots, NARROW)
     over = bool(lanes.slots[programs.terminal_slot] & ONE)
     candidates = lanes.expansion.candidates
     list_candidates(programs.role_start, programs.legal_slot, lanes.slots, ONE, candidates)

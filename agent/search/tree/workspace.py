@@ -12,12 +12,10 @@ from agent.search.tree.decisive.kernels import DecisiveMoves, DecisiveWorkspace,
 from agent.search.tree.store import Candidates, new_candidates
 from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial
-from games.gdl.running.kernels import ALL, WIDTHS
+from games.gdl.running.kernels import ALL
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import MoveWorkspace, new_move_workspace
 
-WIDTH = WIDTHS[1]
-"""Kernels' width: slots of one 64-bit word."""
 MAX_DEPTH = 500
 """Longest path in the tree, which bounds memory. No power of 2: the same step of all paths would compete for the same
 few cache lines."""

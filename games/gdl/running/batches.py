@@ -9,12 +9,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.compiling import KERNEL
-from games.gdl.running.kernels import ALL, FIRST_WORD, ONE, WIDTHS, ZERO, evaluate
+from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import UNIFORM, MoveWorkspace, choose_random
 from games.gdl.running.schedule import ranges
-
-_WIDTH = WIDTHS[1]
 
 
 class MatchPositions(NamedTuple):
@@ -104,7 +102,7 @@ def random_ply(
     Returns the positions before the ply, their lanes as match numbers, and the lanes that go on: neither ended nor
     stuck.
     """
-    evaluate(programs.legal, slots, _WIDTH)
+    evaluate(programs.legal, slots, NARROW)
     lanes = lanes_in(active)
     n_fluents, n_roles = len(programs.next_slot), len(programs.role_start) - 1
     words = (n_fluents + 63) // 64 or 1
@@ -122,7 +120,7 @@ def random_ply(
     terminal = np.zeros(64, np.bool_)
     terminal[lanes_in(ended)] = True
     positions = MatchPositions(states.view(np.uint64), joint[lanes], lanes.astype(np.int32), terminal[lanes])
-    evaluate(programs.next, slots, _WIDTH)
+    evaluate(programs.next, slots, NARROW)
     going = active & ~ended & ~stuck
     following = slots[programs.next_slot] & np.uint64(going)
     slots[FIRST_FLUENT : FIRST_FLUENT + n_fluents] = following | (programs.initial & ~np.uint64(going))
@@ -146,7 +144,7 @@ def _draw_moves(
         programs.role_start,
         programs.legal_slot,
         slots,
-        _WIDTH,
+        NARROW,
         FIRST_WORD,
         role,
         np.uint64(lanes),

@@ -1,8 +1,9 @@
 """Numba kernels that evaluate a game's programs for many states at once.
 
 A *lane* is one state. A slot is `W` consecutive 64-bit words; lane `64 * w + b` is bit `b` of word `w`. Kernels are
-specialised by the type of `width`, a tuple of W zeros (`WIDTHS`): Numba knows the length of a tuple. Kernels take the
-arrays they read, not the whole `CircuitPrograms`: passing twenty arrays would dominate a small kernel's compile time.
+specialised by the type of `width`, a tuple of W zeros (`NARROW`, `WIDE`): Numba knows the length of a tuple. Kernels
+take the arrays they read, not the whole `CircuitPrograms`: passing twenty arrays would dominate a small kernel's
+compile time.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from games.bits.inner import inner_kernel, step
 from games.bits.vectors import gate
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE
 
-WIDTHS = {1: (0.0,), 8: (0.0,) * 8}
-"""Compiled widths, in words: 1 for trees; 8, the widest that pays, for random playouts.
+NARROW, WIDE = (0.0,), (0.0,) * 8
+"""Compiled widths, in words: 1 for searches; 8, the widest that pays, for random playouts.
 
 The zeros are floats: Numba types an integer constant by its value, and would compile kernels for that too."""
 

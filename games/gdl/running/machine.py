@@ -26,7 +26,7 @@ from games.gdl.running.batches import (
     read_lanes,
 )
 from games.gdl.running.goals import evaluate_goals
-from games.gdl.running.kernels import ALL, WIDTHS
+from games.gdl.running.kernels import ALL, NARROW, WIDE
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms, lay_out
 from games.gdl.running.playouts import new_move_workspace, new_playout_workspace, play_out
 from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFactError
@@ -117,7 +117,7 @@ class CircuitMachine(StateMachine):
             if move in self._move_index[role] or self.legal(state, role):
                 joint[0, role] = self.move_index(role, move)
         enter_lanes(self.programs, slots, joint)
-        kernels.evaluate(self.programs.next, slots, WIDTHS[1])
+        kernels.evaluate(self.programs.next, slots, NARROW)
         return self._pack(slots[self.programs.next_slot] & np.uint64(1))
 
     def terminal(self, state: State) -> bool:
@@ -171,7 +171,7 @@ class CircuitMachine(StateMachine):
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
             load_lanes(len(self.game.fluents), slots, part)
-            kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
+            kernels.evaluate(self.programs.legal, slots, NARROW)
             read_lanes(slots, self.programs.legal_slot, legal[begin : begin + 64])
             over = slots[self.programs.terminal_slot : self.programs.terminal_slot + 1]
             terminal[begin : begin + 64] = bits_of(over)[0, : len(part)]
@@ -185,9 +185,9 @@ class CircuitMachine(StateMachine):
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
             load_lanes(len(self.game.fluents), slots, part)
-            kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
+            kernels.evaluate(self.programs.legal, slots, NARROW)
             enter_lanes(self.programs, slots, joint[begin : begin + 64])
-            kernels.evaluate(self.programs.next, slots, WIDTHS[1])
+            kernels.evaluate(self.programs.next, slots, NARROW)
             facts = np.empty((len(part), n_fluents), np.bool_)
             read_lanes(slots, self.programs.next_slot, facts)
             result[begin : begin + 64, : (n_fluents + 7) // 8] = np.packbits(facts, axis=1, bitorder="little")
@@ -201,7 +201,7 @@ class CircuitMachine(StateMachine):
             part = states[begin : begin + 64]
             load_lanes(len(self.game.fluents), slots, part)
             programs = self.programs
-            evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, slots, WIDTHS[1])
+            evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, slots, NARROW)
             result[begin : begin + 64] = read_goals_of_lanes(programs, slots, len(part))
         return result
 
@@ -241,30 +241,29 @@ class CircuitMachine(StateMachine):
         playouts: int | None = None,
         seconds: float | None = None,
         seed: int = 1,
-        width: int = 8,
         stop: NDArray[np.uint8] | None = None,
     ) -> PlayoutStatistics:
         """Plays random matches from the initial state to the end.
 
-        Either `playouts` of them (at least one per lane), or for `seconds` of this thread's CPU time. `width` is in
-        words of 64 lanes; 8 is faster than 1 on circuits of every size. Setting `stop` (uint8[1]) ends it.
+        Either `playouts` of them (at least one per lane), or for `seconds` of this thread's CPU time. Setting `stop`
+        (uint8[1]) ends it. Eight words of lanes are faster than one on circuits of every size.
         """
         n_roles = len(self.roles)
-        workspace = new_playout_workspace(self.programs, width, seed)
+        workspace = new_playout_workspace(self.programs, len(WIDE), seed)
         sums, squares = np.zeros(n_roles), np.zeros(n_roles)
         if stop is None:
             stop = np.zeros(1, np.uint8)
-        count = playouts if playouts is not None else 64 * width
+        count = playouts if playouts is not None else 64 * len(WIDE)
         total = np.zeros(3, np.int64)
         begin = time.thread_time()
         while True:
-            played = play_out(self.programs, WIDTHS[width], workspace, count, sums, squares, stop)
+            played = play_out(self.programs, WIDE, workspace, count, sums, squares, stop)
             total += played
             spent = time.thread_time() - begin
             if stop[0] or seconds is None or spent >= seconds:
                 break
             rate = played[0] * max(1, total[0] // max(1, played[0])) / max(spent, 1e-9)
-            count = max(64 * width, min(8 * count, int(rate * (seconds - spent))))
+            count = max(64 * len(WIDE), min(8 * count, int(rate * (seconds - spent))))
         return PlayoutStatistics(int(total[0]), int(total[1]), int(total[2]), sums, squares, spent)
 
     # -- internals ----------------------------------------------------------------------------------------------------
@@ -295,7 +294,7 @@ class CircuitMachine(StateMachine):
         slots = self._new_slots(self.programs.n_slots) if cached is None else cached.slots
         self._own.cached = None
         load_lanes(len(self.game.fluents), slots, self.pack(state)[None, :])
-        kernels.evaluate(self.programs.legal, slots, WIDTHS[1])
+        kernels.evaluate(self.programs.legal, slots, NARROW)
         self._own.cached = _Evaluated(state, slots)
         return slots
 

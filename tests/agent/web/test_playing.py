@@ -58,6 +58,7 @@ async def click_cell(window: Window, x: int, y: int) -> None:
     await (await window.see(f"[data-square].choice[aria-label^='{x} {y}:']")).click()
 
 
+@pytest.mark.e2e
 async def test_game_is_won_by_clicks(windows: Windows) -> None:
     """Clicking squares wins tic-tac-toe against a player that takes the first cell that is free."""
     table = Table("tic_tac_toe", ("human", "legal"))

@@ -139,6 +139,7 @@ async def test_table_is_followed_while_a_tournament_runs(windows: Windows) -> No
             await phone.keep("tournament-phone-dark")
 
 
+@pytest.mark.e2e
 @pytest.mark.asyncio(loop_scope="session")
 async def test_names_in_a_tournament_are_text(windows: Windows, tmp_path: Path) -> None:
     """Names of games, roles and players are shown literally, and do nothing."""

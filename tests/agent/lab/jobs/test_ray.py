@@ -94,6 +94,7 @@ def test_results_are_those_of_the_seeds(executor: RayExecutor, tmp_path: Path) -
     check_results(executor, tmp_path, 2)
 
 
+@pytest.mark.ray
 def test_lost_jobs_are_run_again_once(executor: RayExecutor, tmp_path: Path) -> None:
     """A killed worker, whose node remains, costs nothing; killed twice, its job is lost."""
     check_losses(executor, tmp_path)

@@ -68,6 +68,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_module, "executor", lambda *_: InlineExecutor())
 
 
+@pytest.mark.e2e
 @pytest.mark.usefixtures("inline")
 def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: Path, games: list[str]) -> None:
     """A tournament that was killed, with half a line in its log, ends with the same table; its workers end with it."""
@@ -296,6 +297,7 @@ def test_command_prints_points_and_proofs(tmp_path: Path, capsys: pytest.Capture
         assert line["turns"]["never_proven"] == 0
 
 
+@pytest.mark.e2e
 def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
     """Ctrl-C, which a terminal sends to all processes, ends command and workers, without a traceback."""
     log = tmp_path / "log"

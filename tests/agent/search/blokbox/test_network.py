@@ -156,7 +156,7 @@ def test_the_fifth_description_has_a_network() -> None:
 def test_a_network_learns_what_self_play_shows() -> None:
     """Both losses fall well below a new network's, and most expected winners win."""
     tuning = tuning_for(VARIANT, GeneralWeights.none())._replace(playout_share=1.0)
-    training_set = self_play(VARIANT, tuning, matches=300, visits=120, seed=4).training_set()
+    training_set = self_play(VARIANT, tuning, matches=100, visits=60, seed=4).training_set()
     trainer = NetworkTrainer(VARIANT, NET)
     before = trainer.losses(training_set)
     for _ in trainer.train(training_set, epochs=12, rate=0.01):

@@ -136,7 +136,7 @@ def test_quick_learning_explains_games() -> None:
     variant = central_start(5, 6, rectangle(5, 6))
     begin = weights_for(variant)
     play = SelfPlaySettings(depth=1, solve=8)
-    learnt = learn_quickly(variant, begin, np.zeros(1, np.uint8), [(play, 1000)])
+    learnt = learn_quickly(variant, begin, np.zeros(1, np.uint8), [(play, 300)])
     assert learnt is not None
     board = BoardRules.of(variant)
     searcher = ReversiSearcher(board, learnt.evaluation.tables, margins(learnt.coefficients), new_table(1))

@@ -16,7 +16,7 @@ from agent.search.tree.decisive.kernels import DecisiveMoves, find_decisive, new
 from agent.search.tree.engine import TreeSearch
 from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial, load_lanes
-from games.gdl.running.kernels import ALL, WIDTHS, evaluate
+from games.gdl.running.kernels import ALL, NARROW, evaluate
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.makers import Transitions, find_makers, with_groups
 from games.machine import State, Term
@@ -47,7 +47,7 @@ def _chosen(machine: CircuitMachine, moves: DecisiveMoves, states: list[State]) 
     slots = aligned_words(programs.n_slots)
     load_initial(programs, slots)
     load_lanes(len(programs.next_slot), slots, np.stack([machine.pack(state) for state in states]))
-    evaluate(programs.legal, slots, WIDTHS[1])
+    evaluate(programs.legal, slots, NARROW)
     work = new_decisive_workspace(len(moves.role), len(machine.roles))
     found: list[tuple[int, Term] | None] = [None] * len(states)
     lanes = ALL >> np.uint64(64 - len(states))

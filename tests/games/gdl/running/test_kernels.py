@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from games.bits.words import aligned_words
 from games.gdl.compile import warm_kernels
 from games.gdl.running import kernels, playouts
-from games.gdl.running.kernels import WIDTHS
+from games.gdl.running.kernels import NARROW, WIDE
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from tests.circuits import own_machine
+
+WIDTHS = {1: NARROW, 8: WIDE}
 
 
 def lane_bits(slots: NDArray[np.uint64], which: NDArray[np.int32], width: int, lane: int) -> list[bool]:
@@ -87,7 +89,7 @@ def draw(
             programs.role_start,
             programs.legal_slot,
             slots,
-            WIDTHS[1],
+            NARROW,
             0,
             0,
             np.uint64(lanes),

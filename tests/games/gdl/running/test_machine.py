@@ -274,15 +274,14 @@ STOPPING = """
 """A match lasts one ply with probability 1/2 (and is worth 100 then), two with 1/4, ... and at most eight."""
 
 
-@pytest.mark.parametrize("width", [1, 8])
 @pytest.mark.parametrize("playouts", [1 << 9, 1 << 9 | 77, 20_000])
-def test_playouts_are_a_fair_sample(width: int, playouts: int) -> None:
-    """Short matches count no more than long ones: goals and lengths have their exact expectations, at any width."""
+def test_playouts_are_a_fair_sample(playouts: int) -> None:
+    """Short matches count no more than long ones: goals and lengths have their exact expectations."""
     machine = circuits.machine_of(STOPPING)
     goal_mean = np.zeros(1)
     plies = count = 0
     for seed in range(1, 1 + 40_000 // playouts):
-        result = machine.random_playouts(playouts=playouts, width=width, seed=seed)
+        result = machine.random_playouts(playouts=playouts, seed=seed)
         assert result.playouts == playouts
         goal_mean += result.goal_sums
         plies += result.transitions
@@ -294,21 +293,20 @@ def test_playouts_are_a_fair_sample(width: int, playouts: int) -> None:
 
 @pytest.mark.parametrize("name", ["meeting", "paths", "three_way_line"])
 def test_playouts_agree_with_random_matches(name: str) -> None:
-    """Mean goals of playouts of both widths are those of random matches evaluated state by state."""
+    """Mean goals of playouts are those of random matches evaluated state by state."""
     machine = machine_of(name)
     positions = machine.random_matches(3000, 11)
     goals = np.maximum(machine.goals_of(positions.states[positions.terminal]), 0)
-    for width in (1, 8):
-        result = machine.random_playouts(playouts=4000, width=width, seed=9)
-        assert result.dead_ends == 0
-        assert result.goal_sums / result.playouts == pytest.approx(goals.mean(axis=0), abs=5 * 50 / 3000**0.5)
-        length = len(positions.states) / 3000 - 1
-        assert result.transitions / result.playouts == pytest.approx(length, rel=0.05)
+    result = machine.random_playouts(playouts=4000, seed=9)
+    assert result.dead_ends == 0
+    assert result.goal_sums / result.playouts == pytest.approx(goals.mean(axis=0), abs=5 * 50 / 3000**0.5)
+    length = len(positions.states) / 3000 - 1
+    assert result.transitions / result.playouts == pytest.approx(length, rel=0.05)
 
 
 def test_playouts_report_dead_ends() -> None:
     """A match in which a role has no legal move before the end stops there and is counted as such."""
-    result = machine_of("stuck").random_playouts(playouts=6000, width=1)
+    result = machine_of("stuck").random_playouts(playouts=6000)
     # (to 1), (jump 1), (jump 2), (jump 3): a quarter is stuck, the others arrive at 2.
     assert result.dead_ends / result.playouts == pytest.approx(0.25, abs=0.03)
     assert result.goal_sums[0] / result.playouts == pytest.approx(75, abs=3)

@@ -118,10 +118,9 @@ STARTS: tuple[list[Cell], list[Cell]] = ([(2, 3)], [(3, 2)])
 def leaves(machine: CircuitMachine, depth: int) -> int:
     """Perft by the compiled rules."""
     states = [machine.initial()]
-    for _ in range(depth):
-        moves = [(state, joint) for state in states for joint in _joint_moves(machine, state)]
-        states = [machine.next(state, joint) for state, joint in moves]
-    return len(states)
+    for _ in range(depth - 1):
+        states = [machine.next(state, joint) for state in states for joint in _joint_moves(machine, state)]
+    return sum(len(_joint_moves(machine, state)) for state in states)
 
 
 def _joint_moves(machine: CircuitMachine, state: object) -> list[tuple]:

@@ -56,6 +56,7 @@ def test_matches_survive_faults() -> None:
     assert json.loads(json.dumps(report.as_json()))["turns"] == report.turns
 
 
+@pytest.mark.e2e
 def test_soak_that_is_ended_reports_what_it_has() -> None:
     """SIGTERM ends the soak after the current turn, with its figures; the handler is restored."""
     before = signal.getsignal(signal.SIGTERM)
