@@ -118,7 +118,7 @@ class Thinking:
             _read_score(data),
             # Release 0.1 wrote one word for both.
             bool(data.get("final", data["proven"])),
-            {str(name): _plain(what) for name, what in data["info"].items()},
+            {str(name): _plain(what) for name, what in dict(data["info"]).items()},
             tuple(
                 Candidate(
                     read(one["move"]),

@@ -138,7 +138,7 @@ def test_solve(
     assert capsys.readouterr().out.count("(WRONG)") == statuses.count(False)
 
 
-@pytest.mark.parametrize("text", [None, "nothing\n"])
+@pytest.mark.parametrize("text", [None, "nothing\n", "\n"])
 def test_solve_without_problems(text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file that is not there, or holds no position, is wrong input."""
     file = tmp_path / "problems.obf"

@@ -50,7 +50,7 @@ class Solution:
 
 
 def read_problems(text: str) -> list[Problem]:
-    """Returns the problems of an .obf file. Raises `ValueError` for a line that is none."""
+    """Returns the problems of an .obf file. Raises `ValueError` for a line that is none, and for a file without one."""
     problems = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -63,6 +63,8 @@ def read_problems(text: str) -> list[Problem]:
         scores = [int(score) for score in _MOVE.findall(line)]
         other = "O" if side == "X" else "X"
         problems.append(Problem(discs[side], discs[other], max(scores, default=None)))
+    if not problems:
+        raise ValueError("no position")
     return problems
 
 

@@ -193,15 +193,3 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "conform", "reversi", "--native", "--positions", "500"]) == 0
     assert "positions agree" in capsys.readouterr().out
     assert main(["lab", "train", "reversi", "nothing", str(tmp_path)]) == 2
-
-
-def test_solve_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`solve` compares with the best score of the file; a line that is no position is an error."""
-    board = "X" * 30 + "O" * 30 + "-X--"
-    problems = tmp_path / "problems.obf"
-    for best, status, found in ((28, 0, "+28, "), (30, 1, "+28 (WRONG), ")):
-        problems.write_text(f"{board} X; A8:{best:+}; C8:-10;\n")
-        assert main(["lab", "solve", str(problems), "--megabytes", "1"]) == status
-        assert f"1: 3 empty, score {found}" in capsys.readouterr().out
-    problems.write_text("nothing\n")
-    assert main(["lab", "solve", str(problems)]) == 2
