@@ -7,6 +7,7 @@ limit in its process, so that a few kilobytes of brackets could crash it.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -14,11 +15,15 @@ MOST_LEVELS = 32
 """Deepest nesting accepted; our own files are much flatter."""
 
 _BRACKET = re.compile(r"[\[\]{}]")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+# Never fails once it has begun, also where the closing quote is missing, so that all text is read once.
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 
 
 def loads(text: str) -> Any:
-    """Parses JSON as `json.loads` does. Raises `ValueError` for other text, and for JSON that is nested too deeply."""
+    """Parses JSON as `json.loads` does.
+
+    Raises `ValueError` for other text, for JSON that is nested too deeply, and for numbers that are not finite.
+    """
     level = 0
     for character in _BRACKET.findall(_STRING.sub("", text)):
         if character in "[{":
@@ -27,4 +32,11 @@ def loads(text: str) -> Any:
                 raise ValueError(f"nested more than {MOST_LEVELS} levels deep")
         else:
             level -= 1
-    return json.loads(text)
+    return json.loads(text, parse_float=_finite, parse_constant=_finite)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not finite")
+    return number

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from typing import Any
 
 import aiohttp
 
+from agent import bounded_json
 from agent.web.gallery import Gallery
 from agent.web.thinking import Spelling, Thinking
 from agent.web.transcript import Transcript
@@ -24,7 +24,7 @@ ALL_SECONDS = 5.0
 MOST_LINE = 1 << 24
 """Most bytes of one event."""
 
-_BROKEN = (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError)
+_BROKEN = (aiohttp.ClientError, OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
 class Feed:
@@ -61,13 +61,13 @@ class Feed:
             async with asyncio.timeout(ALL_SECONDS), aiohttp.ClientSession() as session:
                 key = await self._key(session)
                 async with session.get(f"{self._url}/page/matches/{key}") as response:
-                    self._take(await response.json())
+                    self._take(await response.json(loads=bounded_json.loads))
         except (*_BROKEN, TimeoutError) as error:
             log.debug("cannot ask %s: %s", self._url, error)
 
     async def _key(self, session: aiohttp.ClientSession) -> str:
         async with session.get(f"{self._url}/page/matches") as response:
-            matches = (await response.json())["matches"]
+            matches = (await response.json(loads=bounded_json.loads))["matches"]
         return next(str(match["key"]) for match in matches if match["game"] == self._match_id)
 
     async def _stream(self, session: aiohttp.ClientSession) -> None:
@@ -78,7 +78,7 @@ class Feed:
         async with events as response:
             async for line in response.content:
                 if line.startswith(b"data:"):
-                    self._take(json.loads(line[5:]))
+                    self._take(bounded_json.loads(line[5:].decode()))
                 if not self._gallery.watched or self._match_id != match_id:
                     return
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -37,3 +38,21 @@ def test_deep_nesting_is_refused(opening: str) -> None:
         sys.setrecursionlimit(limit)
     deep = "[" * MOST_LEVELS + "]" * MOST_LEVELS
     assert json.dumps(loads(deep)) == deep
+
+
+@pytest.mark.parametrize("text", ["1e999", "[-1e999]", "NaN", '{"a": -Infinity}'])
+def test_only_finite_numbers_are_read(text: str) -> None:
+    """Browsers refuse others, and arithmetic fails on them."""
+    with pytest.raises(ValueError, match="is not finite"):
+        loads(text)
+
+
+@pytest.mark.parametrize("end", ["", "\\", '"'])
+def test_quotes_take_linear_time(end: str, grows_by_less_than: Callable[..., bool]) -> None:
+    """Also where a string is full of escaped quotes, and never closed."""
+
+    def read(n: int) -> None:
+        with pytest.raises(json.JSONDecodeError):
+            loads('["' + '\\"' * n + end)
+
+    assert grows_by_less_than(8, read, 4000)

@@ -179,6 +179,8 @@ def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.Lo
     }
     (tmp_path / "good.json").write_text(json.dumps(good))
     junk = ["", "{}", "[", "[" * 100_000, json.dumps({**good, "states": []}), json.dumps({**good, "moves": [["(("]]})]
+    junk += [json.dumps({**good, "goals": ["!"]}).replace('"!"', number) for number in ("1e999", "NaN")]
+    junk.append(json.dumps({**good, "start_clock": 10**400}))
     for number, text in enumerate(junk):
         (tmp_path / f"junk{number}.json").write_text(text)
     records = Records([tmp_path])
