@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from functools import cache, partial
 
@@ -30,6 +31,8 @@ def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, decisive moves are found."""
     for limit in ("ENDINGS_SECONDS", "MAKERS_SECONDS", "MATCHES_SECONDS"):
         monkeypatch.setattr(finding, limit, 1000.0)
+    # Other tests may have looked at the same machines in less time.
+    monkeypatch.setattr(finding, "_known", weakref.WeakKeyDictionary())
 
 
 moves_of = cache(partial(find_decisive_moves, seed=1))
