@@ -5,12 +5,38 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
+from typing import Any
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 """Format of the server process and its workers, which share a console."""
 
 JSON_LOGS = "GGP_AGENT_LOG_JSON"
 """Environment variable that makes this process and its children log JSON; set by `--log-json`."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Returns the text with control characters and line breaks escaped.
+
+    Names, moves and errors come from other machines. They must neither steer a terminal nor look like lines of ours.
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class LineFormatter(logging.Formatter):
+    """Formats a record as one printable line, after an exception followed by the lines of its traceback."""
+
+    def __init__(self, match_id: str | None = None) -> None:
+        name = "" if match_id is None else match_id.replace("%", "%%") + ": "
+        super().__init__(LOG_FORMAT.replace("%(message)s", f"{name}%(message)s"))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return printable(super().formatMessage(record))
+
+    def formatException(self, *arguments: Any) -> str:
+        return "\n".join(map(printable, super().formatException(*arguments).split("\n")))
 
 
 class JsonFormatter(logging.Formatter):
@@ -40,10 +66,7 @@ def formatter(match_id: str | None = None) -> logging.Formatter:
     """Returns the formatter of this process; every line names the match if one is given."""
     if os.environ.get(JSON_LOGS):
         return JsonFormatter(match_id)
-    if match_id is None:
-        return logging.Formatter(LOG_FORMAT)
-    name = match_id.replace("%", "%%")
-    return logging.Formatter(LOG_FORMAT.replace("%(message)s", f"{name}: %(message)s"))
+    return LineFormatter(match_id)
 
 
 def start_logging() -> logging.Handler:

@@ -13,6 +13,7 @@ from pathlib import Path
 from agent.boards.layout import Layout
 from agent.errors import InputError
 from agent.kernels.progress import prepare
+from agent.logs import printable
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.hinting import Hinter
 from agent.refereeing.house_players import house_player
@@ -291,5 +292,5 @@ class Printer(MatchWatcher):
 
     def _show_errors(self, record: MatchRecord) -> None:
         for error in record.errors[self._errors_shown :]:
-            print(f"  ! {write(error.role)}, {error.request}: {error.kind} ({error.detail})")
+            print(f"  ! {write(error.role)}, {error.request}: {error.kind} ({printable(error.detail)})")
         self._errors_shown = len(record.errors)
