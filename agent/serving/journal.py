@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from agent import bounded_json
 from agent.serving.light_workers import JOURNAL_SUFFIX
@@ -40,6 +41,8 @@ PATIENCE = 0.3
 
 MAX_STATE = 1 << 16
 """Most characters of a state that is noted; a larger one takes longer to write than to reach."""
+
+_SPECIAL = re.compile(r"[\s();%]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class MatchJournal:
         """Begins a new file; `distrust` is the number of circuits known to be wrong."""
         line = {
             "match": start.match_id,
-            "role": write(start.role),
+            "role": _write_term(start.role),
             "start_clock": start.start_clock,
             "play_clock": start.play_clock,
             "distrust": distrust,
@@ -125,20 +128,20 @@ class MatchJournal:
         """Adds a joint move; numbers begin with 1."""
         line: dict[str, object] = {"number": number}
         if isinstance(received, Unseen):
-            line["own"] = None if received.own is None else write(received.own)
+            line["own"] = None if received.own is None else _write_term(received.own)
             if received.percepts is not None:
-                line["percepts"] = [write(percept) for percept in received.percepts]
+                line["percepts"] = [_write_term(percept) for percept in received.percepts]
         elif isinstance(received, Judged):
-            line["moves"] = [write(move) for move in received.moves]
-            line["answered"] = None if received.answered is None else write(received.answered)
+            line["moves"] = [_write_term(move) for move in received.moves]
+            line["answered"] = None if received.answered is None else _write_term(received.answered)
             line["missed"] = received.missed
         else:
-            line["moves"] = [write(move) for move in received]
+            line["moves"] = [_write_term(move) for move in received]
         await self._append({**line, **Moment.present().as_json()}, sync=sync)
 
     async def answered(self, move: Term, number: int) -> None:
         """Notes the answer given after `number` joint moves."""
-        await self._append({"answer": write(move), "turn": number}, keep=False, sync=False)
+        await self._append({"answer": _write_term(move), "turn": number}, keep=False, sync=False)
 
     async def reached(self, checkpoint: Checkpoint) -> None:
         """Notes a state of the match."""
@@ -178,7 +181,7 @@ class MatchJournal:
 
         def write_line() -> None:
             # In the thread: spelling a rulesheet takes too long for the event loop.
-            spelled = {} if rules is None else {"rules": [write(statement) for statement in rules]}
+            spelled = {} if rules is None else {"rules": [_write_term(statement) for statement in rules]}
             self._write(_spell({**line, **spelled}), anew, keep, sync)
 
         writing = asyncio.create_task(self._in_order(write_line))
@@ -215,7 +218,7 @@ class MatchJournal:
             self._written = 0
         if self._descriptor is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         lines = self._lines[self._written :] + ([] if keep else [text])
         rest = "".join(lines).encode("utf-8", "surrogatepass")
         # Should this fail in the middle, the lines are written once more.
@@ -345,8 +348,21 @@ def _term(data: Any, depth: int = 0) -> Term:
     return tuple(_term(part, depth + 1) for part in data)
 
 
+def _write_term(term: Term) -> str:
+    """A term as text; what prefix syntax would split in atoms of quoted infix strings is percent-encoded."""
+    text = write(term)
+    if '"' not in text and "%" not in text:
+        return text
+    return write(_map_atoms(term, lambda atom: _SPECIAL.sub(lambda found: quote(found[0], safe=""), atom)))
+
+
 def _read(data: Any) -> Term:
-    return read_one(_text(data))
+    text = _text(data)
+    return _map_atoms(read_one(text), unquote) if "%" in text else read_one(text)
+
+
+def _map_atoms(term: Term, change: Callable[[str], str]) -> Term:
+    return change(term) if isinstance(term, str) else tuple(_map_atoms(part, change) for part in term)
 
 
 def _text(data: Any) -> str:

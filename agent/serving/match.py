@@ -176,7 +176,7 @@ class Match:
             if not turn.number:
                 self._workers.send_turn(0, messages.Turn(None, deadline.remaining()))
             self._workers.ensure_one()
-            turn.answer = asyncio.create_task(self._find_answer(turn, deadline))
+            turn.answer = asyncio.create_task(self._answer(turn, deadline))
         move = await asyncio.shield(turn.answer)
         self.heard = now()
         self._clock.replied(deadline)
@@ -281,6 +281,14 @@ class Match:
         self._close()
 
     # --- answers
+
+    async def _answer(self, turn: MatchTurn, deadline: Deadline) -> Term:
+        try:
+            return await self._find_answer(turn, deadline)
+        except Exception:
+            # Each later message asks for this answer.
+            log.exception("%s: turn %d: finding the answer failed", self.match_id, turn.number)
+            return turn.best_move() or self._any_move()
 
     async def _find_answer(self, turn: MatchTurn, deadline: Deadline) -> Term:
         """Waits for the deadline, or until there is nothing left to think about; returns the answer."""

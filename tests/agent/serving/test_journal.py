@@ -9,6 +9,7 @@ import os
 import shutil
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,19 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
     assert found.start == START
     doubtful = Unseen(None), Unseen("noop", (("saw", "x"),)), Judged(("left", "right"), "left", 1.5)
     assert found.history == ((("mark", "1", "1"), "noop"), *doubtful)
+
+
+async def test_quoted_strings_come_back_as_they_were(tmp_path: Path) -> None:
+    """Managers that write infix syntax may send atoms with spaces, parentheses, semicolons and percent signs."""
+    said = ("say", '"a (b) c; 50%28"')
+    start = replace(START, role='"the x"', rules=(*START.rules, ("legal", '"the x"', said)))
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(start)
+    await match.received((said, "50%"), 1)
+    await match.answered(said, 1)
+    match.close()
+    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    assert (found.start, found.history, found.answered) == (start, ((said, "50%"),), said)
 
 
 async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None:

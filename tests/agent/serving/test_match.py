@@ -14,6 +14,7 @@ from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal, MatchJournal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
+from agent.serving.turn import MatchTurn
 from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
 from games.machine import Term
 from protocol.messages import Play, Start
@@ -556,3 +557,21 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     assert await again.play(Play("m", None), now()) == "b"
     assert (told(before), told(after)) == (0, 1)
     again.abort()
+
+
+def test_failure_in_finding_an_answer_costs_no_legal_move(
+    in_virtual_time: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The best move known is sent, also to a repeated PLAY; the log has the error, and the match goes on."""
+
+    async def course() -> None:
+        match = new_match(FakeWorker(1))
+        assert await match.start(now())
+        with monkeypatch.context() as patch:
+            patch.setattr(MatchTurn, "reasons", lambda turn: 1 / 0)
+            assert (await play(match))[0] == (await play(match))[0] == "b"
+        assert caplog.text.count("finding the answer failed") == 1
+        assert (await play(match, "b", "c"))[0] == "b"
+        match.abort()
+
+    in_virtual_time(course())
