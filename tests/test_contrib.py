@@ -1,0 +1,34 @@
+"""Files for systemd and for containers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path) -> None:
+    """Every key stands in a section that knows it: others are ignored."""
+    tool, program = shutil.which("systemd-analyze"), shutil.which("true")
+    if tool is None or program is None:
+        pytest.skip("needs systemd-analyze")
+    units = []
+    for unit in sorted((ROOT / "contrib" / "systemd").iterdir()):
+        units.append(tmp_path / unit.name)
+        units[-1].write_text(re.sub(r"(?<=^ExecStart=)\S+", program, unit.read_text(), flags=re.MULTILINE))
+    verified = subprocess.run([tool, "verify", "--man=no", *units], capture_output=True, text=True)
+    assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
+
+
+def test_image_is_built_from_what_it_copies_alone() -> None:
+    """The build context holds what the image copies, and neither `.git` nor an environment."""
+    recipe = (ROOT / "contrib" / "container" / "Containerfile").read_text()
+    copied = [name for names in re.findall(r"^COPY (.+) \S+$", recipe, re.MULTILINE) for name in names.split()]
+    everything, *others = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] != "#"]
+    assert everything == "*"
+    assert [line[1:] for line in others if line.startswith("!")] == copied
