@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from protocol import infix, kif
 from protocol.terms import Term, TextError, decode, fold_keywords, position_of
 from protocol.vocabulary import (
+    LONGEST_CLOCK,
     Abort,
     Aborted,
     Busy,
@@ -33,6 +34,7 @@ from protocol.vocabulary import (
 )
 
 __all__ = [
+    "LONGEST_CLOCK",
     "Abort",
     "Aborted",
     "Busy",
@@ -60,7 +62,7 @@ _REST_OF_LINE = re.compile(r"[^\n\r]*")
 _INFIX_CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
 _TAIL = re.compile(r"\)\s*[^\s();]+\s+[^\s();]+\s*\)\s*")
 """The end of a START of five arguments, after the rules."""
-_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]*)?")
+_NUMBER = re.compile(rf"[0-9]{{1,{len(str(LONGEST_CLOCK))}}}(?:\.[0-9]*)?")
 
 _LONGEST_ID = 1000
 """Longest id, in characters: replies and log lines repeat it. Ids in use have some 40."""
@@ -249,7 +251,7 @@ class _Request:
     def _number(self, index: int, name: str, unit: str = "seconds") -> int:
         text = self.terms[index]
         if not isinstance(text, str) or not _NUMBER.fullmatch(text):
-            raise self.error(f"{name} is a number of {unit}", index)
+            raise self.error(f"{name} is a number of {unit}, 0 to {LONGEST_CLOCK}", index)
         return int(text.partition(".")[0])
 
     def _rules(self, index: int) -> tuple[tuple[Term, ...], str]:

@@ -10,6 +10,9 @@ from protocol.terms import Term, TextPosition
 
 Syntax: TypeAlias = Literal["prefix", "infix"]
 
+LONGEST_CLOCK = 999_999_999
+"""Longest clock of a message, in seconds; also the last turn that GDL-II's long form can name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -38,6 +41,7 @@ class Preview:
 
     rules: tuple[Term, ...]
     clock: int
+    """Seconds, 0 to `LONGEST_CLOCK`."""
     source: str = field(default="", repr=False, compare=False)
     syntax: Syntax = field(default="prefix", repr=False, compare=False)
 
@@ -48,7 +52,10 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """START: a match begins; `start_clock` seconds to get ready, then `play_clock` seconds per move."""
+    """START: a match begins; `start_clock` seconds to get ready, then `play_clock` seconds per move.
+
+    Clocks are 0 to `LONGEST_CLOCK`.
+    """
 
     match_id: str
     role: Term

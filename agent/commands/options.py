@@ -76,14 +76,14 @@ def add_manager_options(parser: argparse.ArgumentParser, players: str) -> None:
     """Adds the options of managers: clocks and scrambling. `players` is the name of players in the help."""
     parser.add_argument(
         "--start-clock",
-        type=count,
+        type=clock,
         default=30,
         metavar="S",
         help=f"seconds for {players} to get ready (default: %(default)s)",
     )
     parser.add_argument(
         "--play-clock",
-        type=count,
+        type=clock,
         default=5,
         metavar="S",
         help=f"seconds for {players} for each move (default: %(default)s)",
@@ -134,6 +134,16 @@ def count(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def clock(text: str) -> int:
+    """Parses a clock of a match, in seconds: what players can be sent."""
+    from protocol.vocabulary import LONGEST_CLOCK
+
+    number = int(text)
+    if not 1 <= number <= LONGEST_CLOCK:
+        raise argparse.ArgumentTypeError(f"a clock is 1 to {LONGEST_CLOCK} seconds")
     return number
 
 

@@ -21,6 +21,8 @@ from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT, default_memory
 from agent.kernels import progress
 from agent.refereeing import agent_process
 from agent.serving.clock import SILENCE_SECONDS
+from protocol.compose import compose
+from protocol.messages import LONGEST_CLOCK, Start, parse
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -201,13 +203,23 @@ def test_unknown_kind_of_player(capsys: pytest.CaptureFixture[str]) -> None:
     assert "robot: a player is" in fails(["match", "tic_tac_toe", "--players", "robot,random"], capsys)
 
 
-@pytest.mark.parametrize("clock", ["0", "-1", "soon"])
-def test_senseless_clock(clock: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A clock that is no positive number of seconds is refused by the parser."""
+@pytest.mark.parametrize("clock", ["0", "-1", "soon", str(LONGEST_CLOCK + 1)])
+@pytest.mark.parametrize("option", ["--start-clock", "--play-clock"])
+def test_senseless_clock(option: str, clock: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A clock that is no positive number of seconds, or more than a player takes, is refused by the parser."""
     with pytest.raises(SystemExit) as exit_info:
-        main(["match", "tic_tac_toe", "--players", "random,random", "--play-clock", clock])
+        main(["match", "tic_tac_toe", "--players", "random,random", option, clock])
     assert exit_info.value.code == WRONG_INPUT
-    assert "--play-clock" in capsys.readouterr().err
+    assert option in capsys.readouterr().err
+
+
+def test_managers_longest_clock_is_the_players() -> None:
+    """What `match` and `tournament` can send as a clock, START takes."""
+    for command in ("match", "tournament"):
+        clocks = ["--start-clock", str(LONGEST_CLOCK), "--play-clock", str(LONGEST_CLOCK)]
+        options = make_parser().parse_args([command, "tic_tac_toe", "--players", "random,random", *clocks])
+        start = Start("m", "x", (("role", "x"),), options.start_clock, options.play_clock)
+        assert parse(compose(start))[0] == start
 
 
 def test_match_prints_the_game_and_writes_both_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

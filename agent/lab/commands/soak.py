@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.options import DIFFERENT, OK, SHEET_HELP, add_command, count, seconds
+from agent.commands.options import DIFFERENT, OK, SHEET_HELP, add_command, clock, count, seconds
 from agent.search.kernel_groups import playing
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--at-once", type=count, default=2, metavar="N", help="matches side by side (default: %(default)s)"
     )
-    parser.add_argument("--start-clock", type=count, default=3, metavar="S", help="start clock (default: %(default)s)")
-    parser.add_argument("--play-clock", type=count, default=1, metavar="S", help="play clock (default: %(default)s)")
+    parser.add_argument("--start-clock", type=clock, default=3, metavar="S", help="start clock (default: %(default)s)")
+    parser.add_argument("--play-clock", type=clock, default=1, metavar="S", help="play clock (default: %(default)s)")
     parser.add_argument(
         "--margin", type=seconds, default=0.4, metavar="S", help="margin of the server (default: %(default)s)"
     )
