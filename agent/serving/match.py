@@ -219,6 +219,9 @@ class Match:
         if self._playable is None:
             log.warning("%s: not ready within the start clock: set-up goes on during play", self.match_id)
         self._show.started()
+        if not self._options.ponder and self._turn.answer is None:
+            # The start clock was ours; until the first turn it is others who think.
+            self._workers.send(messages.Rest())
         return not self.closed
 
     def _is_new(self, message: Play | Stop) -> bool:
@@ -373,8 +376,9 @@ class Match:
 
     def _make_begin(self, compile: bool) -> messages.Begin:
         options = self._options
+        starting = self._starting is not None and not self._starting.done()
         return self._history.make_begin(
-            self._turn, ponder=options.ponder, compile=compile, memory=options.memory, cluster=options.cluster
+            self._turn, ponder=options.ponder or starting, compile=compile, memory=options.memory, cluster=options.cluster
         )
 
     def _close(self) -> None:

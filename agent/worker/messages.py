@@ -96,7 +96,7 @@ class Begin:
     seconds: float | None
     """Length of the running turn; None if none is running."""
     ponder: bool
-    """Whether to think while no turn is running."""
+    """Whether to think while no turn is running: during the start clock, or while others are to move."""
     compile: bool
     """Whether to compile a circuit; if not, the interpreter plays."""
     distrust: int = 0

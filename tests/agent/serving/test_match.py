@@ -273,18 +273,23 @@ def test_standby_is_called_for_a_slow_worker(in_virtual_time: Run) -> None:
 
 @pytest.mark.parametrize("ponder", [True, False])
 def test_worker_is_told_to_rest_between_turns(in_virtual_time: Run, ponder: bool) -> None:
-    """With pondering off, the worker rests after each answer until the next turn; else never."""
+    """With pondering off, the worker rests after each answer until the next turn; else never.
+
+    The start clock is used in any case. A worker that joins later rests as the first one does.
+    """
 
     async def course() -> None:
-        worker = FakeWorker(1)
-        match = new_match(worker, ponder=ponder)
+        worker, second = FakeWorker(1), FakeWorker(2)
+        match = new_match(worker, second, ponder=ponder)
         assert await match.start(now())
         await play(match)
         await play(match, "b", "c")
-        (begin,) = [command for command in worker.commands if isinstance(command, Begin)]
-        assert begin.ponder == ponder
+        worker.die()
+        await asyncio.sleep(1.0)
+        begins = [each.commands[0] for each in (worker, second)]
+        assert [begin.ponder for begin in begins if isinstance(begin, Begin)] == [True, ponder]
         kinds = [type(command) for command in worker.commands[1:]]
-        assert kinds == ([Turn, Turn] if ponder else [Turn, Rest, Turn, Rest])
+        assert kinds == ([Turn, Turn] if ponder else [Rest, Turn, Rest, Turn, Rest])
         match.abort()
 
     in_virtual_time(course())
