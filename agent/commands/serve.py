@@ -73,7 +73,10 @@ def add(commands: Commands) -> None:
         help="answer only this address or network (10.0.0.0/8); may be given several times (default: all)",
     )
     parser.add_argument(
-        "--no-ponder", dest="ponder", action="store_false", help="do not think while others are to move (the start clock is used all the same)"
+        "--no-ponder",
+        dest="ponder",
+        action="store_false",
+        help="do not think while others are to move (the start clock is used all the same)",
     )
     parser.add_argument(
         "--page",

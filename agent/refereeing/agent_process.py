@@ -11,16 +11,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import aiohttp
+
 from agent.errors import PlayerStartError
 from agent.processes import end_with_parent, module_environment
-from protocol.client import ClientError, PlayerClient, says_available
-from protocol.messages import Info
+from agent.search.kernel_groups import GENERAL
 
 HOST = "127.0.0.1"
 
@@ -29,6 +30,9 @@ AVAILABLE_SECONDS = 600.0
 
 ANNOUNCE_AFTER = 3.0
 """Seconds of waiting after which the user is told."""
+
+ANSWER_SECONDS = 1.0
+"""Seconds to wait for an answer of the process before it is asked again."""
 
 END_SECONDS = 5.0
 """Seconds from SIGTERM to SIGKILL."""
@@ -83,18 +87,21 @@ class AgentProcess:
             self._process.wait()
         self._output.close()
 
-    async def wait_until_available(self, announce: Callable[[str], None]) -> None:
-        """Waits until the agent answers `available`; calls `announce` if that takes long. Raises `PlayerStartError`."""
+    async def wait_until_available(self, announce: Callable[[str], None], kernels: Collection[str] = GENERAL) -> None:
+        """Waits until the agent can begin a match with these groups of kernels; calls `announce` if that takes long.
+
+        Raises `PlayerStartError`.
+        """
         started = time.monotonic()
         announced = False
-        async with PlayerClient(self.url) as client:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(ANSWER_SECONDS)) as session:
             while True:
                 if self._process.poll() is not None:
                     raise PlayerStartError(f"the agent's process ended at once:\n{self._tail()}")
-                with contextlib.suppress(ClientError):
-                    answer = await client.send(Info(), timeout=1.0)
-                    if says_available(answer.text):
-                        return
+                with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                    async with session.get(f"{self.url}/healthz") as answer:
+                        if set(kernels) <= set((await answer.json())["kernels"]):
+                            return
                 waited = time.monotonic() - started
                 if waited > AVAILABLE_SECONDS:
                     raise PlayerStartError(f"the agent was not available after {waited:.0f} s:\n{self._tail()}")

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from agent.boards.layout import Layout
@@ -23,7 +23,7 @@ from agent.refereeing.positions import from_position
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from agent.refereeing.watching import PersonAtPage, WatchedMatch
-from agent.search.kernel_groups import CIRCUIT, playing
+from agent.search.kernel_groups import CIRCUIT, GENERAL, needed_for, playing
 from agent.sheet import Sheet, load
 from agent.web.seat import Seat
 from games.gdl.running.machine import CircuitMachine
@@ -68,7 +68,8 @@ def host_match(
     assigned = _assign(sheet, players)
     # Agent processes need more kernels, which may be compiled while they use the circuit's.
     with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=playing() if "agent" in players else ())))
+        keeper = prepare((CIRCUIT,), beside=playing() if "agent" in players else ())
+        stack.enter_context(contextlib.closing(keeper))
         patient = "human" in assigned and human_clock is None
         agents = [
             stack.enter_context(AgentProcess(memory, patient=patient)) for player in assigned if player == "agent"
@@ -88,7 +89,12 @@ def host_match(
         )
         with contextlib.suppress(KeyboardInterrupt):
             printer = watcher or Printer(machine, sheet.rulesheet)
-            hosting = Hosting(sheet.rulesheet, machine, agents, record, printer, watch, human_clock)
+            kernels: Collection[str] = GENERAL
+            if agents and not keeper.finished:
+                # The first match should not have to wait for kernels that it does not need.
+                kernels = needed_for(machine)
+                stack.enter_context(contextlib.closing(prepare(kernels)))
+            hosting = Hosting(sheet.rulesheet, machine, agents, record, printer, watch, human_clock, kernels=kernels)
             asyncio.run(hosting.run())
     return record
 
@@ -122,9 +128,10 @@ class Hosting:
         watch: int | None = None,
         human_clock: float | None = None,
         announce: Callable[[str], None] = lambda text: print(text, flush=True),
+        kernels: Collection[str] = GENERAL,
     ) -> None:
         """`agents` are the processes of the players `agent`, in order; for `watch` and `human_clock` see `host_match`;
-        `announce` gets messages for the user."""
+        `announce` gets messages for the user. The agents are not asked before they have these groups of `kernels`."""
         self._rulesheet = rulesheet
         self._machine = machine
         self._agents = agents
@@ -133,6 +140,7 @@ class Hosting:
         self._watch = watch
         self._human_clock = human_clock
         self._announce = announce
+        self._kernels = kernels
         self._scrambler = make_scrambler(record.scramble, record.seed)
         self._back_to: asyncio.Future[int] | None = None
         """The ply that a person wants to go back to."""
@@ -193,7 +201,7 @@ class Hosting:
                 url = player
                 if player == "agent":
                     agent = next(waiting)
-                    await agent.wait_until_available(self._announce)
+                    await agent.wait_until_available(self._announce, self._kernels)
                     url = agent.url
                     if watched is not None:
                         await stack.enter_async_context(watched.fed(url, index, scrambler.unscramble))

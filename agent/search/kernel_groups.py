@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from games import families
 
+if TYPE_CHECKING:
+    from games.machine import StateMachine
+
 CIRCUIT = "circuit"
-"""From ground rules to the steps of a match: enough to play any game decently."""
+"""From ground rules to the steps of a match."""
 
 TREE = "tree"
 """Tree search, for any number of players."""
@@ -19,6 +23,9 @@ PLANNING = "planning"
 
 ALPHA_BETA = "alpha-beta"
 """Alpha-beta on circuits, for two players."""
+
+GENERAL = (CIRCUIT, TREE, PLANNING, ALPHA_BETA)
+"""The groups that any game may need; each native family has another one."""
 
 PLAYOUTS = "playouts"
 """Long runs of random playouts: for benchmarks and descriptions of games, never for a match."""
@@ -54,6 +61,18 @@ def kernel_groups() -> dict[str, KernelGroup]:
 def playing() -> tuple[str, ...]:
     """The names of the groups that matches need."""
     return tuple(name for name in kernel_groups() if name != PLAYOUTS)
+
+
+def needed_for(machine: StateMachine) -> tuple[str, ...]:
+    """The names of the groups that the engine which plays this game needs."""
+    from games.gdl.running.machine import CircuitMachine
+
+    if isinstance(machine, CircuitMachine):
+        for family in families.FAMILIES:
+            if family.recognise(machine) is not None:
+                return CIRCUIT, family.name
+    by_roles = {1: (PLANNING,), 2: (ALPHA_BETA,)}
+    return CIRCUIT, TREE, *by_roles.get(len(machine.roles), ())
 
 
 def _load_circuit() -> None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from agent.search.choosing import general
 from agent.search.engine import Engine
-from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, PLANNING, TREE, kernel_groups
+from agent.search.kernel_groups import ALPHA_BETA, GENERAL, PLANNING, TREE, kernel_groups
 from agent.search.learning.memory import SheetMemory
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning import engine as planning
@@ -96,7 +96,7 @@ def warm_up(without: Collection[str] = ()) -> None:
     _held_back = frozenset(without)
     plugged_in()
     native_factories()
-    for group in (CIRCUIT, TREE, PLANNING, ALPHA_BETA):
+    for group in GENERAL:
         if group not in _held_back:
             _load(group)
 

@@ -378,7 +378,11 @@ class Match:
         options = self._options
         starting = self._starting is not None and not self._starting.done()
         return self._history.make_begin(
-            self._turn, ponder=options.ponder or starting, compile=compile, memory=options.memory, cluster=options.cluster
+            self._turn,
+            ponder=options.ponder or starting,
+            compile=compile,
+            memory=options.memory,
+            cluster=options.cluster,
         )
 
     def _close(self) -> None:

@@ -22,7 +22,7 @@ from aiohttp import web
 
 from agent.kernels.discard import discard_kernels
 from agent.kernels.keeper import KernelKeeper
-from agent.search.kernel_groups import CIRCUIT, playing
+from agent.search.kernel_groups import GENERAL, playing
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
 from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
@@ -134,12 +134,19 @@ class Player:
 
     @property
     def available(self) -> bool:
-        """Whether a match could start at once with a circuit and a free worker.
+        """Whether a match could start at once, with a free worker and the kernels that any game may need.
 
-        A match that starts sooner is played by the interpreter at first.
+        A match that starts sooner is played by what there is, at first the interpreter.
         """
-        decent = CIRCUIT in self._keeper.failed or not self._pool.spare_lacks(CIRCUIT)
-        return decent and self._pool.warm and self._free()
+        return self._free() and self.kernels.issuperset(GENERAL)
+
+    @property
+    def kernels(self) -> frozenset[str]:
+        """The groups of kernels that a match need not wait for: its worker has loaded them, or they will never be
+        there."""
+        if not self._pool.warm:
+            return frozenset()
+        return frozenset(name for name in playing() if name in self._keeper.failed or not self._pool.spare_lacks(name))
 
     @property
     def matches(self) -> tuple[Match, ...]:
@@ -181,7 +188,8 @@ class Player:
 
     async def health(self) -> tuple[str, bytes]:
         """Returns the page `/healthz`."""
-        return "application/json", json.dumps({**self.statistics.health(), "available": self.available}).encode()
+        state = {**self.statistics.health(), "available": self.available, "kernels": sorted(self.kernels)}
+        return "application/json", json.dumps(state).encode()
 
     async def metrics(self) -> tuple[str, bytes]:
         """Returns the page `/metrics`."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.search.kernel_groups import CIRCUIT
+from agent.search.kernel_groups import GENERAL, playing
 from agent.serving.clock import now
 from agent.serving.player import Player, ServeOptions
 from agent.worker.messages import Begin, Command, Refused, Rewind, Turn
@@ -96,19 +96,29 @@ def test_as_many_matches_as_workers(against: Callable[..., FakePool]) -> None:
     against(course, *map(FakeWorker, range(3)))
 
 
-def test_available_means_with_a_circuit(against: Callable[..., FakePool]) -> None:
-    """While the kernels of circuits are being compiled, or the spare worker loads them, INFO says busy."""
+@pytest.mark.parametrize("missing", GENERAL)
+def test_available_means_with_what_any_game_may_need(against: Callable[..., FakePool], missing: str) -> None:
+    """While such kernels are being compiled, or the spare worker loads them, INFO says busy; START is accepted.
+
+    It does not wait for native families, nor for what cannot be compiled.
+    """
 
     async def course(manager: Manager) -> None:
-        pool = manager.player._pool
-        pool.do_without({CIRCUIT, "tree"})
+        player, pool = manager.player, manager.player._pool
+        pool.do_without({missing, "reversi"})
         assert not await manager.is_available()
-        pool.do_without({"tree"})
+        assert player.kernels == {*playing()} - {missing, "reversi"}
+        player._keeper.failed = {missing: "status 3"}
+        assert await manager.is_available()
+        assert await manager.send(START) == Ready()
+        pool.do_without({"reversi"})
+        player._keeper.failed = {}
         assert await manager.is_available()
         pool.warm = False  # type: ignore[misc]
         assert not await manager.is_available()
+        assert player.kernels == frozenset()
 
-    against(course)
+    against(course, FakeWorker(1))
 
 
 def test_silent_match_is_closed(against: Callable[..., FakePool]) -> None:

@@ -82,6 +82,7 @@ async def test_match_is_played(pool: FakePool) -> None:
             assert await server.ask(message) == (200, reply)
         health = json.loads((await server.ask("", "/healthz"))[1])
         assert (health["status"], health["available"], health["turns"], health["matches"]) == ("ok", True, 2, 1)
+        assert health["kernels"] == sorted(playing())
         metrics = (await server.ask("", "/metrics"))[1].splitlines()
         assert {"ggp_agent_turns_total 2.0", "ggp_agent_matches_running 1.0"} <= set(metrics)
         assert await server.ask("(STOP m (b c))") == (200, "done")
