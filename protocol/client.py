@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace, TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -22,7 +24,7 @@ from protocol.compose import Style, compose, headers
 from protocol.messages import Message
 from protocol.terms import Term, TextError, decode
 
-__all__ = ["Answer", "ClientError", "Late", "Malformed", "PlayerClient", "Unreachable", "says_available"]
+__all__ = ["Answer", "ClientError", "Late", "Malformed", "PlayerClient", "Unreachable", "given_twice", "says_available"]
 
 MAX_REPLY = 1 << 20
 """Largest reply, in bytes; the rest is not read."""
@@ -32,6 +34,23 @@ def says_available(reply: str) -> bool:
     """Whether a reply to INFO, in any form, says that the player is free."""
     words = re.findall(r"\w+", reply.lower())
     return "available" in words or "ready" in words
+
+
+def given_twice(urls: Sequence[str]) -> str | None:
+    """The first address that leads to the same server as another one; None if there is none."""
+    servers = [_server_at(url) for url in urls]
+    return next((url for url, server in zip(urls, servers, strict=True) if servers.count(server) > 1), None)
+
+
+def _server_at(url: str) -> object:
+    """What is the same for the usual spellings of an address."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return url
+    host = "localhost" if parts.hostname in ("127.0.0.1", "::1") else parts.hostname
+    return host, port, parts.path.rstrip("/")
 
 
 class ClientError(Exception):

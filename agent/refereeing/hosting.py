@@ -29,7 +29,7 @@ from agent.web.seat import Seat
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.roles import is_random_role
-from protocol.client import PlayerClient
+from protocol.client import PlayerClient, given_twice
 from protocol.compose import Style
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle, make_scrambler
@@ -104,6 +104,11 @@ def _assign(sheet: Sheet, players: Sequence[str]) -> list[str]:
     for player in players:
         if player not in BUILT_IN and not player.startswith(("http://", "https://")):
             raise InputError(f"{player}: a player is an address (http://host:port) or one of {', '.join(BUILT_IN)}")
+    twice = given_twice([player for player in players if player not in BUILT_IN])
+    if twice is not None:
+        raise InputError(
+            f"{twice} is there twice: a server plays one role of a match. Start another server on another port"
+        )
     rest = iter(players)
     assigned = [REFEREE if is_random_role(role) else next(rest, "") for role in sheet.roles]
     if "" in assigned or next(rest, None) is not None:

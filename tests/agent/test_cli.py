@@ -198,6 +198,26 @@ def test_wrong_number_of_players(players: str, capsys: pytest.CaptureFixture[str
     assert "takes 2 players (x, o)" in message
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("http://localhost:9147", "http://localhost:9147", True),
+        ("http://localhost:9147", "http://127.0.0.1:9147/", True),
+        ("http://HOST", "http://host:80", True),
+        ("https://host", "http://host", False),
+        ("http://127.0.0.1:9147", "http://127.0.0.2:9147", False),
+        ("http://localhost:9147/a", "http://localhost:9147/b", False),
+        ("http://host:99999", "http://host:99998", False),
+    ],
+)
+def test_one_server_takes_one_seat_of_a_match(
+    first: str, second: str, same: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both roles have the same match id, so one server cannot play both; what differs may be two servers."""
+    message = fails(["match", "tic_tac_toe", "--players", f"{first},{second},legal"], capsys)
+    assert (f"{first} is there twice" if same else "takes 2 players") in message
+
+
 def test_unknown_kind_of_player(capsys: pytest.CaptureFixture[str]) -> None:
     """A player that is neither an address nor built in is refused."""
     assert "robot: a player is" in fails(["match", "tic_tac_toe", "--players", "robot,random"], capsys)

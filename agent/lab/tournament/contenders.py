@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from agent.errors import InputError
+from protocol.client import given_twice
 
 Kind: TypeAlias = Literal["engine", "random", "legal", "agent", "address"]
 
@@ -65,8 +66,7 @@ def parse_contenders(texts: Sequence[str], engines: Sequence[str]) -> list[Conte
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise InputError(f"{twice} is there twice: tell them apart by names, as in first={twice}")
-    addresses = [contender.spec for contender in contenders if contender.kind == "address"]
-    twice = next((address for address in addresses if addresses.count(address) > 1), None)
+    twice = given_twice([contender.spec for contender in contenders if contender.kind == "address"])
     if twice is not None:
         raise InputError(f"{twice} is there twice, and cannot play against itself")
     return contenders

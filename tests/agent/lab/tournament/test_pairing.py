@@ -69,6 +69,8 @@ def test_players_are_told_apart() -> None:
         parse_contenders(["legal", "legal"], ENGINES)
     with pytest.raises(InputError, match="against itself"):
         parse_contenders(["a=http://host:1", "b=http://host:1/"], ENGINES)
+    with pytest.raises(InputError, match="cannot play against itself"):
+        parse_contenders(["a=http://localhost:1", "random", "b=http://127.0.0.1:1"], ENGINES)
     assert len(parse_contenders(["a=tree@1", "b=tree@1"], ENGINES)) == 2
 
 
