@@ -27,7 +27,8 @@ class GameEnvironment(AECEnv):  # type: ignore[misc]
     An observation is a dict: `observation`, int8[facts], marks the true facts of `machine.game.fluents`;
     `action_mask`, int8[moves of the role], marks the legal moves. An action is an index into
     `machine.game.moves[role]`. Agents act in the order of the roles and see the state before the ply, so simultaneous
-    moves stay hidden. A role with one legal move makes it unasked. Rewards come at the end: goals, 0..1. A match is
+    moves stay hidden. A role with one legal move makes it unasked. Rewards come at the end: goals / 100,
+    so 0..1 in ordinary games. A match is
     truncated without rewards after `max_plies`, or where a role has no legal move.
 
     All agents see the whole state: for games of perfect information.
@@ -36,8 +37,11 @@ class GameEnvironment(AECEnv):  # type: ignore[misc]
     metadata = {"render_modes": ["ansi"], "name": "gdl_v0", "is_parallelizable": False}  # noqa: RUF012 - as PettingZoo's
 
     def __init__(self, machine: CircuitMachine, *, max_plies: int = 1000, render_mode: str | None = None) -> None:
-        """The machine is not changed; environments may share one."""
+        """The machine is not changed; environments may share one. Raises `ValueError` for an unknown mode."""
         super().__init__()
+        modes: list[str] = self.metadata["render_modes"]  # type: ignore[assignment]
+        if render_mode is not None and render_mode not in modes:
+            raise ValueError(f"render_mode {render_mode!r} is none of {', '.join(map(repr, modes))}, nor None")
         self.render_mode = render_mode
         self._machine = machine
         self._max_plies = max_plies

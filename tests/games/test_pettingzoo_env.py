@@ -125,3 +125,25 @@ def test_match_without_end_is_truncated() -> None:
         assert (reward, terminated, truncated) == (0.0, False, True)
         environment.step(None)
         assert environment.agents == []
+
+
+def test_unknown_ways_to_render_are_refused() -> None:
+    """`metadata` names those that there are, and only they are accepted."""
+    machine = own_machine("tic_tac_toe")
+    for mode in (None, *GameEnvironment.metadata["render_modes"]):
+        assert GameEnvironment(machine, render_mode=mode).render_mode == mode
+    with pytest.raises(ValueError, match="render_mode 'human' is none of 'ansi'"):
+        GameEnvironment(machine, render_mode="human")
+
+
+def test_rewards_keep_the_order_of_goals_beyond_the_usual_range() -> None:
+    """120 is more than 100, and a negative goal less than none."""
+    sheet = DICE.replace("goal player 100", "goal player 120").replace("goal player 0)", "goal player -20)")
+    rewards = set()
+    for seed in range(20):
+        environment = GameEnvironment(machine_of(sheet))
+        environment.reset(seed=seed)
+        environment.step(0)
+        environment.step(0)
+        rewards.add(environment.rewards["player"])
+    assert rewards == {1.2, -0.2}
