@@ -170,10 +170,13 @@ class Referee:
         if reply is not None:
             local = isinstance(participant.client, LocalPlayer)
             # Compared scrambled: the move must be legal in the rules that the player got.
-            for move in legal:
-                if (move if local else self._scrambler.scramble(move)) == reply:
-                    return move
-            self._blame(participant, step, "play", "illegal", write(reply))
+            known = legal if local else list(map(self._scrambler.scramble, legal))
+            if reply in known:
+                return legal[known.index(reply)]
+            told = write(reply)
+            alike = [text for text in map(write, known) if text.lower() == told.lower()]
+            detail = f"{told}: its case alone differs from {' or '.join(alike)}" if alike else told
+            self._blame(participant, step, "play", "illegal", detail)
         return self._random.choice(legal)
 
     async def _ask_all(

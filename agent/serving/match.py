@@ -26,6 +26,7 @@ from agent.worker import messages
 from games.machine import Term
 from protocol.kif import write
 from protocol.messages import Play, Start, Stop
+from protocol.spelling import Spelling
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,7 @@ class Match:
     ) -> None:
         """`found` is a match that a former server left unfinished; its journal is used on."""
         self.start_message = start
+        self._spelling = Spelling(start.rules)
         self.heard: Instant = now()
         """Time of the manager's last message."""
         self.closed = False
@@ -163,6 +165,7 @@ class Match:
         `round_trip` is in seconds, to the manager and back.
         """
         self.heard = now()
+        message = self._spelling.read_moves(message)
         deadline = self._clock.play(received, self.start_message.play_clock, round_trip)
         await self._know_situation(message, deadline)
         if self._is_new(message):
@@ -185,6 +188,7 @@ class Match:
     async def stop(self, message: Stop) -> None:
         """Takes the last joint move in; then notes the result and frees everything, in the background."""
         self.heard = now()
+        message = self._spelling.read_moves(message)
         if (message.moves is not None or message.turn is not None) and self._is_new(message):
             await self._advance(message, self.heard, None)
         self._history.remove()

@@ -36,6 +36,7 @@ from agent.web.gallery import Gallery
 from agent.worker.messages import Cluster
 from protocol import messages
 from protocol.server import Received, make_app, make_runner
+from protocol.spelling import read_start
 
 log = logging.getLogger(__name__)
 
@@ -221,6 +222,7 @@ class Player:
 
     async def _start(self, message: messages.Start, received: Received) -> messages.Reply:
         name = message.match_id
+        message = read_start(message)
         running = self._matches.get(name)
         if running is not None and running.start_message != message:
             if running.start_message.rules == message.rules and running.start_message.role != message.role:

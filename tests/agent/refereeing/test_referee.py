@@ -175,6 +175,15 @@ async def test_bad_replies_are_replaced_and_recorded(reply: str, kind: str) -> N
     assert [(error.role, error.step, error.kind) for error in record.errors] == [("x", s, kind) for s in own_turns]
 
 
+async def test_moves_in_another_case_are_illegal_and_the_record_says_why() -> None:
+    """As to other managers; the record says that it is the case alone."""
+    record = await referee_match(tic_tac_toe(), [replies(lambda _: "(MARK 2 2)"), "random"])
+    error = record.errors[0]
+    assert (error.kind, error.step) == ("illegal", 1)
+    assert error.detail == "(MARK 2 2): its case alone differs from (mark 2 2)"
+    assert record.outcome == "finished"
+
+
 class Hurried(PlayerClient):
     """Waits only a moment for the first move, with any timeout; notes the timeouts."""
 

@@ -263,3 +263,21 @@ def test_unknown_matches_are_answered_busy(
 def joint_moves(worker: FakeWorker) -> list[object]:
     """Returns the joint moves that a worker was told of, turn by turn."""
     return [command.joint_move for command in worker.commands if isinstance(command, Turn)]
+
+
+def test_messages_that_differ_by_case_alone_are_understood(against: Callable[..., FakePool]) -> None:
+    """Some managers fold the case of the role and the moves, but not of the rules; the worker gets the rules' words."""
+    worker = FakeWorker(1)
+
+    async def course(manager: Manager) -> None:
+        loud = replace(START, role="X")
+        assert await manager.send(loud) == Ready()
+        assert await manager.send(loud) == Ready()
+        assert await manager.send(Play("m")) == MoveReply("b")
+        assert await manager.send(Play("m", ("B", "C"))) == MoveReply("b")
+
+    against(course, worker)
+    begin = worker.commands[0]
+    assert isinstance(begin, Begin)
+    assert begin.start == START
+    assert [turn.joint_move for turn in worker.commands if isinstance(turn, Turn)][-1] == ("b", "c")

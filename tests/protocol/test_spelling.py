@@ -1,0 +1,27 @@
+"""Tokens that differ from the rules' by case alone."""
+
+from __future__ import annotations
+
+from protocol.kif import read_rulesheet
+from protocol.messages import Play, Start
+from protocol.spelling import Spelling, read_start
+
+RULES = read_rulesheet(
+    "(role robot) (role Walker) (init (at Tower)) (init (at tower)) (<= (legal robot (go ?p)) (at ?p))"
+)
+
+
+def test_a_role_in_capitals_is_found() -> None:
+    """Where one token of the rules fits; words that they do not have stay."""
+    assert read_start(Start("m", "ROBOT", RULES, 9, 9)).role == "robot"
+    assert read_start(Start("m", "walker", RULES, 9, 9)).role == "Walker"
+    assert read_start(Start("m", "GUARD", RULES, 9, 9)).role == "GUARD"
+
+
+def test_moves_in_capitals_are_found() -> None:
+    """Token by token; one that two tokens of the rules fit stays, as it would be a guess, and so does an exact one."""
+    told = Play("m", (("GO", "TOWER"), ("go", "Tower"), ("Go", "tower"), "NIL"), last_move="GO", percepts=("AT",))
+    read = Spelling(RULES).read_moves(told)
+    assert read.moves == (("go", "TOWER"), ("go", "Tower"), ("go", "tower"), "NIL")
+    assert (read.last_move, read.percepts) == ("go", ("at",))
+    assert Spelling(RULES).read_moves(Play("m")) == Play("m")
