@@ -14,7 +14,7 @@ from agent.boards.graphs import find_graphs
 from agent.boards.grids import find_grids
 from agent.boards.joins import places_shapes
 from agent.boards.moves import MoveReader
-from agent.boards.pieces import Piece, find_pieces
+from agent.boards.pieces import Piece, colours_of_roles, find_pieces
 from agent.boards.rulesheet import FACT, Rules
 from agent.boards.svg import BoardView, draw_board
 from agent.boards.text import board_text, legend
@@ -152,6 +152,10 @@ class Layout:
         fitting = [shown for shown in self._shown if shown.moves.choices(move)]
         most = max((shown.moves.shared(move) for shown in fitting), default=0)
         return [shown for shown in fitting if shown.moves.shared(move) == most]
+
+    def colours(self, roles: Sequence[str]) -> list[int | None]:
+        """Returns the colour of each role's pieces on the most important board; see `colours_of_roles`."""
+        return colours_of_roles(roles, list(self._shown[0].pieces.values()) if self._shown else ())
 
     def text(self, facts: Collection[Term]) -> str | None:
         """Returns the boards as lines of text for a terminal; None where there is no board."""

@@ -41,6 +41,19 @@ class Piece:
     """Number of the owner, from 0, which decides the outline; -1 for nobody's."""
     extra: str = ""
     """Small sign beside, for a deviation from the usual."""
+    word: str = ""
+    """The owner's word; "" for nobody's."""
+
+
+def colours_of_roles(roles: Sequence[str], pieces: Collection[Piece]) -> list[int | None]:
+    """Returns the colour of each role's pieces, else the one that its own word names; None where nothing tells."""
+    by_word = {piece.word.lower(): piece.colour for piece in pieces if piece.word}
+    found: list[int | None] = []
+    for role in map(str.lower, roles):
+        alike = {colour for word, colour in by_word.items() if role.startswith(word) or word.startswith(role)}
+        only = alike.pop() if len(alike) == 1 else None
+        found.append(by_word.get(role, COLOURS.get(role) if only is None else only))
+    return [colour if found.count(colour) == 1 else None for colour in found]
 
 
 def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], rules: Rules) -> dict[Content, Piece]:
@@ -83,6 +96,7 @@ def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], 
             colour=colours.get(owner, NEUTRAL),
             owner=owners.index(owner) if owner in owners else -1,
             extra=extra,
+            word=owner,
         )
     return pieces
 

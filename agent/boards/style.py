@@ -89,5 +89,8 @@ def _sheet() -> str:
     return "".join(rules)
 
 
+PIECE_COLOURS = ":root{" + "".join(f"--piece-{index}:{body};" for index, (body, _, _) in enumerate(_PIECES)) + "}"
+"""Rules for a page that shows the colours of pieces beside boards, as `--piece-N`."""
+
 STYLE = _sheet()
 """Content of a `<style>` element, without characters that need escaping in XML."""

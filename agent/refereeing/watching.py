@@ -47,6 +47,7 @@ class WatchedMatch(MatchWatcher):
             play_clock=record.play_clock,
             rules=rules,
             possible=possible,
+            match_id=record.match_id,
         )
         self.gallery.add(self.transcript)
         self._other = other

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.boards.layout import Layout
+from agent.boards.pieces import colours_of_roles
 from agent.web.replaying import replayed, unseen
 from agent.web.transcript import Position, Transcript
 from games.machine import Term
@@ -53,7 +54,8 @@ class Pictures:
 
     async def draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
         """Returns the position at a ply as JSON data: `svg` boards, the `rest` of the facts, those `gone` since the
-        position before, a person's `choices` by square.
+        position before, a person's `choices` by square,
+        the `colours` of each role's pieces.
 
         An unknown position is empty, and so is one not reached (moves may have been taken back meanwhile).
         """
@@ -70,7 +72,7 @@ class Pictures:
         position = positions[ply] if ply < len(positions) else Position()
         facts = position.facts
         if facts is None:
-            return {"ply": ply, "known": False, "svg": [], "rest": [], "gone": [], "choices": {}}
+            return {"ply": ply, "known": False, "svg": [], "rest": [], "gone": [], "choices": {}, "colours": []}
         seat = transcript.seat
         # Only the position in which a person is asked has choices.
         legal = position.legal.get(seat["role"], ()) if seat is not None and seat["ply"] == ply else ()
@@ -80,7 +82,14 @@ class Pictures:
             self._drawings.move_to_end(key)
             return self._drawings[key]
         before = positions[ply - 1].facts if ply else None
-        drawing = {"ply": ply, "known": True, **_draw(known.layout, facts, before, legal, position.moves or ())}
+        roles = list(map(write, transcript.roles))
+        colours = known.layout.colours(roles) if known.layout is not None else colours_of_roles(roles, ())
+        drawing = {
+            "ply": ply,
+            "known": True,
+            "colours": colours,
+            **_draw(known.layout, facts, before, legal, position.moves or ()),
+        }
         self._drawings[key] = drawing
         if len(self._drawings) > KEPT_DRAWINGS:
             self._drawings.popitem(last=False)

@@ -166,6 +166,7 @@ def read_record(path: Path, modified: float) -> Transcript:
         start_clock=float(data["start_clock"]),
         play_clock=float(data["play_clock"]),
         began=modified,
+        match_id=str(data["match_id"]),
     )
     states, moves, seconds = data["states"], data["moves"], data["seconds"]
     if not states or len(states) != len(moves) + 1:

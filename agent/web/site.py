@@ -17,7 +17,7 @@ from aiohttp import web
 from aiohttp_sse import EventSourceResponse, sse_response
 
 from agent import bounded_json
-from agent.boards.style import STYLE
+from agent.boards.style import PIECE_COLOURS, STYLE
 from agent.web.access import Access
 from agent.web.gallery import Gallery
 from agent.web.pictures import Pictures
@@ -89,7 +89,7 @@ class Site:
             if file.is_file()
         }
         # The policy forbids the inline style of pictures.
-        self._files["board.css"] = STYLE.encode()
+        self._files["board.css"] = (PIECE_COLOURS + STYLE).encode()
 
     async def close(self) -> None:
         """Ends all streams."""

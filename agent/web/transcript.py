@@ -80,11 +80,14 @@ class Transcript:
         rules: Sequence[Term] = (),
         possible: Collection[Term] = (),
         began: float | None = None,
+        match_id: str = "",
     ) -> None:
-        """`key` is for links; `game` is a title; `players` belong to the `roles`; `own` are the indices of our roles.
-        `rules`, and `possible` (all facts of possible states), are for drawing; `began` is the time of day."""
+        """`key` is for links; `game` is a title, `match_id` the manager's name for the match if that is another one;
+        `players` belong to the `roles`; `own` are the indices of our roles. `rules`, and `possible` (all facts of
+        possible states), are for drawing; `began` is the time of day."""
         self.key = key
         self.game = game
+        self.match_id = match_id
         self.roles = tuple(roles)
         self.players = tuple(players)
         self.own = tuple(own)
@@ -223,6 +226,7 @@ class Transcript:
         return {
             "key": self.key,
             "game": self.game,
+            "id": self.match_id,
             "roles": [write(role) for role in self.roles],
             "players": list(self.players),
             "own": list(self.own),

@@ -13,12 +13,28 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** The range of goals: 0 to 100, or more where some of these (null for unknown ones) lie beyond. */
+export function rangeOf(goals) {
+  const known = goals.filter((goal) => goal !== null && goal !== undefined);
+  return [known.reduce((least, goal) => Math.min(least, goal), 0), known.reduce((most, goal) => Math.max(most, goal), 100)];
+}
+
 /** Makes an SVG element. */
 export function s(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
+}
+
+/** Gives roles the colours of their pieces within an element; `colours` (null for no piece) are by role. */
+export function paint(element, colours) {
+  colours.forEach((colour, index) => {
+    if (colour === null) return;
+    element.style.setProperty(`--role-${index % 6}`, `var(--piece-${colour})`);
+    // White and black are no lines on a white and a black page.
+    element.style.setProperty(`--ink-${index % 6}`, `color-mix(in srgb, var(--piece-${colour}) 65%, var(--text))`);
+  });
 }
 
 const DRAWN = new Set([

@@ -1,5 +1,5 @@
 // One match: its board at some ply, the moves, the players' thoughts, the values so far.
-import { announce, clockText, get, h, picture, plain } from "./dom.js";
+import { announce, clockText, get, h, paint, picture, plain, rangeOf } from "./dom.js";
 import { factTable } from "./facts.js";
 import { follow } from "./live.js";
 import { plot } from "./plot.js";
@@ -145,7 +145,7 @@ export class Match {
 
   showHeading() {
     const { match } = this;
-    this.title.textContent = match.game;
+    this.title.replaceChildren(match.game, match.id && match.id !== match.game ? h("small", { class: "quiet id" }, ` ${match.id}`) : "");
     document.title = `${match.game} – ggp-agent`;
     const [start, play] = match.clocks;
     this.meta.textContent = start === null ? "" : `clocks ${start} s and ${play} s · ${new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}`;
@@ -280,11 +280,17 @@ export class Match {
       this.moveList.scrollTop = 0;
     }
     this.plot.hidden = false;
-    const drawnPlot = plot(this.plotRoom(), match.roles, this.steps, shown, match.goals, (ply) => this.step(ply));
+    const drawnPlot = plot(this.plotRoom(), match.roles, this.steps, shown, match.goals, this.range(), (ply) => this.step(ply));
     this.plot.hidden = drawnPlot === null || last === 0;
     this.plot.replaceChildren(h("h2", {}, "Value"), ...(drawnPlot ? [drawnPlot] : []));
     this.showThoughts();
     this.draw(shown);
+  }
+
+  /** Returns the range of the goals seen and expected. */
+  range() {
+    const thoughts = this.steps.flatMap((step) => Object.values(step.thinking));
+    return rangeOf([...this.match.goals, ...thoughts.flatMap((thought) => [thought.value, ...(thought.spread ?? [])])]);
   }
 
   /** Returns the width of the plot in pixels. */
@@ -295,8 +301,9 @@ export class Match {
 
   showThoughts() {
     const step = this.steps[this.shown];
+    const range = this.range();
     const panels = this.match.roles
-      .map((role, index) => (step.thinking[index] ? thinkingPanel(role, index, step.thinking[index], step.answers[index]) : null))
+      .map((role, index) => (step.thinking[index] ? thinkingPanel(role, index, step.thinking[index], step.answers[index], range) : null))
       .filter((panel) => panel !== null);
     const thinkers = this.match.own.length || this.steps.some((one) => Object.keys(one.thinking).length);
     this.thinking.hidden = !panels.length && (this.match.outcome !== "running" || !thinkers);
@@ -323,6 +330,7 @@ export class Match {
       if (this.shown !== ply) return;
     }
     this.drawn = drawing.known ? version : null;
+    paint(this.element, drawing.colours);
     const pictures = drawing.svg.map(picture).filter((svg) => svg !== null);
     for (const svg of pictures) svg.style.width = `${Math.round(pictureWidth(svg, pictures.length))}px`;
     this.board.replaceChildren(...pictures);

@@ -1,5 +1,5 @@
 // All matches, running and finished.
-import { get, h, picture, plain } from "./dom.js";
+import { get, h, paint, picture, plain } from "./dom.js";
 import { follow } from "./live.js";
 
 const THUMBNAIL_SECONDS = 2;
@@ -143,6 +143,7 @@ class Card {
     this.drawnAt = performance.now();
     try {
       const position = await get(`/page/matches/${key}/positions/${plies}`);
+      paint(this.element, position.colours);
       const svg = position.svg.length ? picture(position.svg[0]) : null;
       this.picture.replaceChildren(svg ?? h("span", { class: "quiet" }, position.known ? `${position.rest.length} facts` : "…"));
       if (!position.known && outcome === "running") this.drawn = -1;

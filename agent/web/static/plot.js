@@ -4,21 +4,24 @@ import { h, plain, s } from "./dom.js";
 const NARROWEST = 280;
 const HEIGHT = 180;
 const LEFT = 30;
+const DIGIT = 7;
 const RIGHT = 10;
 const TOP = 10;
 const BOTTOM = 22;
 
-/** Makes the plot, `room` pixels wide; `choose(ply)` is called for a clicked ply. */
-export function plot(room, roles, steps, shown, goals, choose) {
+/** Makes the plot, `room` pixels wide, of goals within a range; `choose(ply)` is called for a clicked ply. */
+export function plot(room, roles, steps, shown, goals, [least, most], choose) {
   const width = Math.max(NARROWEST, room);
   const last = Math.max(1, steps.length - 1);
-  const x = (ply) => LEFT + (ply / last) * (width - LEFT - RIGHT);
-  const y = (value) => TOP + (1 - value / 100) * (HEIGHT - TOP - BOTTOM);
+  const marks = [least, (least + most) / 2, most].map(Math.round);
+  const left = Math.max(LEFT, 9 + DIGIT * Math.max(...marks.map((value) => String(value).length)));
+  const x = (ply) => left + (ply / last) * (width - left - RIGHT);
+  const y = (value) => TOP + ((most - value) / (most - least)) * (HEIGHT - TOP - BOTTOM);
   const svg = s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, class: "plot", role: "img" });
-  for (const value of [0, 50, 100]) {
+  for (const value of marks) {
     svg.append(
-      s("line", { class: "rule", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
-      s("text", { class: "axis", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(value)),
+      s("line", { class: "rule", x1: left, x2: width - RIGHT, y1: y(value), y2: y(value) }),
+      s("text", { class: "axis", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, String(value)),
     );
   }
   for (const ply of ticks(last)) {
@@ -58,7 +61,7 @@ export function plot(room, roles, steps, shown, goals, choose) {
   svg.addEventListener("click", (event) => {
     const box = svg.getBoundingClientRect();
     const place = ((event.clientX - box.left) / box.width) * width;
-    choose(Math.round(Math.min(1, Math.max(0, (place - LEFT) / (width - LEFT - RIGHT))) * last));
+    choose(Math.round(Math.min(1, Math.max(0, (place - left) / (width - left - RIGHT))) * last));
   });
   return h(
     "figure",

@@ -11,22 +11,23 @@ const NAMES = {
   new_visits: "New visits",
 };
 
-/** Makes the panel of one role's thoughts. */
-export function thinkingPanel(role, index, thought, answer) {
+/** Makes the panel of one role's thoughts; goals are within a range. */
+export function thinkingPanel(role, index, thought, answer, [least, most]) {
   const value = thought.value;
   const certainty = thought.proven
-    ? proof(thought)
+    ? proof(thought, (least + most) / 2)
     : thought.spread && thought.spread[1] - thought.spread[0] >= 0.5
       ? `${Math.round(thought.spread[0])} to ${Math.round(thought.spread[1])} lately`
       : "not proven";
   const meter = h("div", { class: `meter role-${index % 6}`, "aria-hidden": "true" });
   if (value !== null) {
-    const spread = thought.spread ?? [value, value];
+    const share = (goal) => (100 * (goal - least)) / (most - least);
+    const spread = (thought.spread ?? [value, value]).map(share);
     const swing = h("i", { class: "swing" });
     swing.style.left = `${spread[0]}%`;
     swing.style.width = `${spread[1] - spread[0]}%`;
     const bar = h("i", { class: "bar" });
-    bar.style.width = `${value}%`;
+    bar.style.width = `${share(value)}%`;
     meter.append(bar, swing);
   }
   return h(
@@ -37,7 +38,7 @@ export function thinkingPanel(role, index, thought, answer) {
       "p",
       { class: "value" },
       h("strong", {}, value === null ? "no value" : value.toFixed(value % 1 && !thought.proven ? 1 : 0)),
-      h("span", { class: "quiet" }, value === null ? "" : ` expected of 100 · ${certainty}`),
+      h("span", { class: "quiet" }, value === null ? "" : ` expected of ${most} · ${certainty}`),
     ),
     meter,
     h("p", { class: "best" }, h("span", { class: "quiet" }, answer ? "played " : "best so far "), h("code", {}, plain(answer ?? thought.move))),
@@ -50,8 +51,8 @@ export function thinkingPanel(role, index, thought, answer) {
   );
 }
 
-function proof({ value, plies }) {
-  return plies ? `${value >= 50 ? "wins" : "loses"} in ${plies} ${plies === 1 ? "ply" : "plies"}` : "proven";
+function proof({ value, plies }, even) {
+  return plies ? `${value >= even ? "wins" : "loses"} in ${plies} ${plies === 1 ? "ply" : "plies"}` : "proven";
 }
 
 function candidates(thought) {

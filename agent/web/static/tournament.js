@@ -1,5 +1,5 @@
 // A tournament: its progress, the table, each player's goals by game and by opponent, its matches.
-import { announce, get, h, plain, s } from "./dom.js";
+import { announce, get, h, plain, rangeOf, s } from "./dom.js";
 import { follow } from "./live.js";
 
 /** Formats a time in its two largest units. */
@@ -12,18 +12,25 @@ function duration(seconds) {
 
 const one = (number) => (number === null || number === undefined ? "–" : number.toFixed(1));
 const signed = (number) => `${number > 0 ? "+" : ""}${Math.round(number)}`.replace("-", "−");
+const unseen = (text) => h("span", { class: "unseen" }, text);
 const count = (number, word, words) => `${number} ${number === 1 ? word : words}`;
 
-/** Draws an interval as a bar from 0 to 100, with its middle marked. */
-function interval(goals) {
+/** Draws an interval as a bar between the least and the greatest goal, with its middle marked. */
+function interval(goals, [least, most]) {
   if (goals.average === null) return null;
+  const x = (goal) => (100 * (goal - least)) / (most - least);
   const picture = s("svg", { class: "interval", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
   picture.append(
     s("rect", { class: "whole", x: 0, y: 3, width: 100, height: 2 }),
-    s("rect", { class: "likely", x: goals.low, y: 1.5, width: Math.max(0.5, goals.high - goals.low), height: 5 }),
-    s("rect", { class: "mean", x: Math.min(98.5, Math.max(0, goals.average - 0.75)), y: 0, width: 1.5, height: 8 }),
+    s("rect", { class: "likely", x: x(goals.low), y: 1.5, width: Math.max(0.5, x(goals.high) - x(goals.low)), height: 5 }),
+    s("rect", { class: "mean", x: Math.min(98.5, Math.max(0, x(goals.average) - 0.75)), y: 0, width: 1.5, height: 8 }),
   );
   return picture;
+}
+
+/** Makes the place of a table that may be wider than the page. */
+function scroll(label) {
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label });
 }
 
 export class Tournament {
@@ -34,13 +41,13 @@ export class Tournament {
     this.title = h("h1", {}, "Tournament");
     this.state = h("p", { class: "quiet state", role: "status" });
     this.bar = h("progress", { "aria-label": "Matches played" });
-    this.standings = h("div", { class: "scroll" });
-    this.byGame = h("div", { class: "scroll" });
-    this.byOpponent = h("div", { class: "scroll" });
+    this.standings = scroll("Table");
+    this.byGame = scroll("Goals by game");
+    this.byOpponent = scroll("Against each other");
     this.opponents = h("section", { class: "panel", "aria-label": "Against each other" }, h("h2", {}, "Against each other"), this.byOpponent);
     this.shownMatches = h("p", { class: "quiet" });
     this.every = h("button", { type: "button", hidden: true, onclick: () => this.choose(null, null) }, "All matches");
-    this.list = h("div", { class: "scroll" });
+    this.list = scroll("Matches");
     this.element = h(
       "div",
       { class: "tournament" },
@@ -91,6 +98,7 @@ export class Tournament {
 
   table() {
     const heads = [["#", "number"], ["player", ""], ["roles", "number"], ["goals", "number"], ["95 %", ""], ["+ = −", "number"], ["Elo", "number"], ["95 %", "number"], ["errors", ""]];
+    const range = rangeOf(this.view.table.flatMap(({ goals }) => [goals.low, goals.high]));
     const rows = this.view.table.map((line, index) => {
       const { goals, elo } = line;
       const errors = Object.entries(line.errors).map(([kind, number]) => `${number} ${kind}`);
@@ -101,7 +109,7 @@ export class Tournament {
         h("th", { scope: "row" }, line.player, line.is === line.player ? null : h("span", { class: "quiet is" }, line.is)),
         h("td", { class: "number" }, String(goals.seats)),
         h("td", { class: "number mean" }, one(goals.average)),
-        h("td", {}, h("span", { class: "figure range" }, goals.average === null ? "–" : `${one(goals.low)} … ${one(goals.high)}`), interval(goals)),
+        h("td", {}, h("span", { class: "figure range" }, goals.average === null ? "–" : `${one(goals.low)} … ${one(goals.high)}`), interval(goals, range)),
         h("td", { class: "number" }, `${line.wins} ${line.draws} ${line.losses}`),
         h("td", { class: "number elo" }, elo ? signed(elo.elo) : "–"),
         h("td", { class: "number" }, elo ? `${signed(elo.low)} … ${signed(elo.high)}` : "–"),
@@ -121,14 +129,15 @@ export class Tournament {
         ...this.view.games.map((game) => {
           const goals = line.goals_by_game[game];
           if (!goals || goals.average === null) return h("td", { class: "number quiet" }, "–");
-          const label = `${line.player} in ${game}: ${one(goals.average)}, 95 % interval ${one(goals.low)} to ${one(goals.high)}; show the matches`;
           return h(
             "td",
             { class: "number" },
             h(
               "button",
-              { type: "button", class: "cell", "aria-label": label, title: label, onclick: () => this.choose(game, line.player) },
+              { type: "button", class: "cell", onclick: () => this.choose(game, line.player) },
+              unseen(`Matches of ${line.player} in ${game}: `),
               h("strong", {}, one(goals.average)),
+              unseen(", 95 % interval "),
               h("span", { class: "quiet" }, `${one(goals.low)} … ${one(goals.high)}`),
             ),
           );
@@ -187,11 +196,10 @@ export class Tournament {
         h(
           "td",
           { class: "seats" },
-          ...match.seats.map((seat, index) =>
+          ...match.seats.map((seat) =>
             h(
               "span",
               { class: "at" },
-              h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }),
               h("span", { class: "quiet" }, plain(seat.role)),
               ` ${seat.player} `,
               h("strong", { class: "figure" }, seat.goal === null ? "–" : String(seat.goal)),

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.boards.layout import Drawing, Layout
+from agent.boards.pieces import Piece, colours_of_roles
 from games.machine import Term
 from protocol.kif import read, write
 from tests.agent.boards.states import Sheet, recorded
@@ -140,6 +141,26 @@ def test_owners_are_told_apart_by_more_than_colour() -> None:
         return [(child.tag, child.get("r")) for child in found[name]][2:]
 
     assert drawn("1 1") != drawn("2 1")
+
+
+@pytest.mark.parametrize(
+    "game", ["blokbox", "connect_four", "breakthrough", "reversi", "tic_tac_toe", "three_way_line"]
+)
+def test_roles_have_the_colours_of_their_pieces(game: str) -> None:
+    """Each role of the own games has one of its own."""
+    sheet = Sheet.own(game)
+    roles = [str(statement[1]) for statement in sheet.rules if statement[0] == "role"]
+    found = Layout.find([sheet.initial], (), sheet.rules).colours(roles)
+    assert None not in found
+    assert len(set(found)) == len(roles)
+
+
+def test_colours_of_roles_are_told_by_words() -> None:
+    """By pieces' words that are a role's or begin it, else by a colour's name; an ambiguous word tells nothing."""
+    pieces = [Piece("stone", "", 7, 0, word="pu"), Piece("stone", "", 6, 1, word="Orange")]
+    assert colours_of_roles(["purple", "orange", "random"], pieces) == [7, 6, None]
+    assert colours_of_roles(["red", "robot"], []) == [2, None]
+    assert colours_of_roles(["xa", "xb"], [Piece("x", "", 3, 0, word="x")]) == [None, None]
 
 
 def test_chess_words_are_drawn_as_chess(corpus: Path) -> None:

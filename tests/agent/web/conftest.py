@@ -5,6 +5,7 @@ All tests of the folder share one event loop, which the browser and the pages th
 
 from __future__ import annotations
 
+import importlib
 import random
 import shutil
 import subprocess
@@ -39,6 +40,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60_000.0
 """Milliseconds until a missing element fails a test; no test waits for it to pass."""
 
+AXE = {"resultTypes": ["violations"], "rules": {"label-content-name-mismatch": {"enabled": True}}}
+"""Options of axe-core: all its rules, and one that counts as experimental: names to be spoken hold the text shown."""
+
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
@@ -47,6 +51,7 @@ PHONE = {"width": 390, "height": 844}
 async def browser() -> AsyncIterator[Any]:
     """The browser; one for all tests."""
     api = pytest.importorskip("playwright.async_api", reason="needs Playwright")
+    pytest.importorskip("axe_playwright_python", reason="needs axe-core for Playwright")
     executable = next(filter(None, map(shutil.which, BROWSERS)), None)
     if executable is None:
         pytest.skip(f"needs a browser: one of {', '.join(BROWSERS)}")
@@ -75,14 +80,25 @@ class Window:
         """Waits until an element is not visible any more."""
         await self.page.locator(selector).first.wait_for(state="hidden", timeout=PATIENCE)
 
+    async def audit(self) -> None:
+        """Notes what axe-core finds wrong for people who use a keyboard or a screen reader, or see little."""
+        if self.page.is_closed():
+            return
+        axe = importlib.import_module("axe_playwright_python.async_playwright").Axe()
+        for found in (await axe.run(self.page, options=AXE)).response["violations"]:
+            places = "; ".join(f"{node['target']}: {node['failureSummary']}" for node in found["nodes"][:5])
+            self.problems.append(f"{found['id']}, {len(found['nodes'])} times: {places}")
+
     async def keep(self, name: str) -> None:
-        """Keeps a screenshot of the page."""
+        """Keeps a screenshot of the page, and audits it."""
+        await self.audit()
         SCREENSHOTS.mkdir(exist_ok=True)
         await self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
 
 class Windows:
-    """Opens pages; at its end it asserts that none has sent requests to another host, or logged an error.
+    """Opens pages; at its end it audits each, and asserts that none has sent requests to another host, logged an error
+    or failed an audit.
 
     Its context belongs inside the server's, as a page without its server logs errors.
     """
@@ -113,6 +129,9 @@ class Windows:
         return self
 
     async def __aexit__(self, *failure: object) -> None:
+        for window in self._windows:
+            if failure[0] is None:
+                await window.audit()
         await self._contexts.aclose()
         if failure[0] is not None:
             return

@@ -94,6 +94,36 @@ async def test_match_is_watched_live_to_its_end(windows: Windows) -> None:
 
 
 @pytest.mark.e2e
+async def test_heading_roles_and_goals_are_those_of_the_game(windows: Windows) -> None:
+    """The game's name, the match's beside it; roles in the colours of their pieces; goals beyond 100 in the plot."""
+    gallery = Gallery()
+    async with served(gallery) as address, windows:
+        course = Course(gallery, "connect_four", rulesheets.text("connect_four").replace(" 100)", " 150)"))
+        course.transcript.match_id = "match.17"
+        course.play(100)
+        course.end()
+        assert max(course.transcript.goals) == 150
+        window = await windows.open(address + course.path)
+        await window.see(".diagram svg.board")
+        page = window.page
+        assert await page.locator("h1").inner_text() == "connect_four match.17"
+        assert (await page.locator("h1 small").inner_text()).strip() == "match.17"
+        colours = await page.locator(".players .chip").evaluate_all(
+            "all => all.map(one => getComputedStyle(one).backgroundColor)"
+        )
+        assert colours == ["rgb(197, 55, 44)", "rgb(241, 198, 29)"]
+        marks = await page.locator("svg.plot .axis[text-anchor='end']").all_text_contents()
+        assert marks == ["0", "75", "150"]
+        await window.keep("wide-goals")
+        rings = page.locator("svg.plot .goal")
+        assert all(0 < at < 180 for at in await rings.evaluate_all("all => all.map(one => one.cy.baseVal.value)"))
+        await page.locator(".brand").click()
+        await window.see(".card .thumbnail svg")
+        chips = page.locator(".card .chip")
+        assert await chips.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)") == colours
+
+
+@pytest.mark.e2e
 async def test_replay_is_stepped_through_by_keys(windows: Windows, tmp_path: Path) -> None:
     """A record is shown step by step with the arrow keys, Home and End; each position has an address of its own."""
     record = write_record(tmp_path / "three.json", rulesheets.text("tic_tac_toe"))
