@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import TypeAlias
 
 Term: TypeAlias = str | tuple["Term", ...]
@@ -17,6 +18,35 @@ State: TypeAlias = Hashable
 """A state of one machine: opaque, immutable, hashable, picklable; equal states compare equal."""
 
 
+@dataclass(frozen=True)
+class GoalScale:
+    """The range of a game's goals, and the map from it to search's scale of 0..100: the identity for ordinary games.
+
+    Rules may give any integers. The range is never smaller than 0..100.
+    """
+
+    least: float = 0
+    most: float = 100
+
+    def including(self, goals: Iterable[float]) -> GoalScale:
+        """The scale that reaches these goals, too."""
+        goals = list(goals)
+        return GoalScale(min(self.least, *goals), max(self.most, *goals)) if goals else self
+
+    def worth(self, goal: float) -> float:
+        """A goal of the rules on the scale of search, 0..100."""
+        return (goal - self.least) / ((self.most - self.least) / 100)
+
+    def goal(self, worth: float) -> float:
+        """The inverse of `worth`, to four decimals."""
+        if self == USUAL_GOALS:
+            return worth
+        return round(self.least + worth * (self.most - self.least) / 100, 4)
+
+
+USUAL_GOALS = GoalScale()
+
+
 class StateMachine(ABC):
     """The rules of one game: legal moves, successors, the end and the goals.
 
@@ -24,6 +54,8 @@ class StateMachine(ABC):
     """
 
     roles: tuple[Term, ...]
+    goal_scale = USUAL_GOALS
+    """The range of the goals, as far as the machine knows it before it is played."""
 
     @abstractmethod
     def initial(self) -> State:
@@ -43,7 +75,7 @@ class StateMachine(ABC):
 
     @abstractmethod
     def goal(self, state: State, role: int) -> int | None:
-        """The goal value of `role`, 0..100; None where the sheet derives none or several.
+        """The goal value of `role`, any integer; None where the sheet derives none or several.
 
         `points` turns None into a number.
         """

@@ -129,6 +129,7 @@ def _play(sheet: Sheet, matches: int, seed: int) -> tuple[int, list[Remark]]:
     deadline = time.monotonic() + MATCH_SECONDS
     found: dict[str, Remark] = {}
     roles = range(len(machine.roles))
+    named = {rule.head[2] for rule in sheet.checked.rules if rule.head[0] == "goal"}
     played = 0
 
     def remark(kind: str, severity: str, message: str) -> None:
@@ -156,6 +157,9 @@ def _play(sheet: Sheet, matches: int, seed: int) -> tuple[int, list[Remark]]:
             if goal is None:
                 message = f"{write(machine.roles[role])} has no goal value at the end, or several"
                 remark(f"goal {role}", "error", f"random match {number}: {message}")
+            elif not 0 <= goal <= 100 and str(goal) not in named:
+                message = f"{write(machine.roles[role])} gets {goal}, which is not from 0 to 100, as goals should be"
+                remark("range", "warning", f"random match {number}: {message}")
     if played < matches and not found:
         remark("slow", "warning", f"only {played} of {matches} random matches ended within {MATCH_SECONDS:g} s")
     return played, list(found.values())

@@ -24,7 +24,7 @@ class Score:
     """The worth of a position or a move to one role: an estimate, or what is proven."""
 
     goal: float
-    """Goal to expect, 0..100; where `proven`, the goal that best play brings."""
+    """Goal to expect, as the rules count; where `proven`, the goal that best play brings."""
     proven: bool = False
     plies: int | None = None
     """Where `proven`: plies until the end of the match, at most; None if they were not counted."""

@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 
 from agent.search.engine import MOST_CANDIDATES, Candidate, Engine, Limit, Opinion, Report, Score, StopFlag
-from games.machine import NO_MOVE, Interrupted, State, StateMachine, Term, points
+from games.machine import NO_MOVE, GoalScale, Interrupted, State, StateMachine, Term, points
 
 EXPLORATION = 0.7
 """Weight of the exploration term, on goals scaled to 0..1."""
@@ -24,7 +24,8 @@ RANDOM_CHOICES = 0.2
 meets one answer only."""
 
 UNKNOWN_GOAL = 0.5
-"""Goal (0..1) of a role that has none where a playout is cut off. The match was not over: 0 points would be unfair."""
+"""Goal (0..1 of the range) of a role that has none where a playout is cut off. The match was not over: 0 points would
+be unfair."""
 
 PLAYOUT_SECONDS = 1.0
 """Longer playouts are cut off: on a slow machine many short playouts tell more than one long one."""
@@ -39,7 +40,7 @@ class Node:
         roles = range(len(machine.roles))
         self.state = state
         self.goals: list[float] | None = _final_goals(machine, state) if machine.terminal(state) else None
-        """Goal of each role, 0..1, in a terminal state."""
+        """Goal of each role in a terminal state."""
         self.moves: list[list[Term]] = []
         """Legal moves per role."""
         if self.goals is None:
@@ -52,7 +53,7 @@ class Node:
         self.children: dict[tuple[int, ...], Node] = {}
         """Children by each role's index into its moves."""
 
-    def select(self) -> tuple[int, ...]:
+    def select(self, scale: GoalScale) -> tuple[int, ...]:
         """The joint move to try next: each role's upper confidence bound, untried moves first."""
         log_visits = math.log(self.visits + 1)
         simultaneous = sum(len(moves) > 1 for moves in self.moves) > 1
@@ -66,7 +67,7 @@ class Node:
                 choice.append(random.randrange(len(counts)))
                 continue
             bounds = [
-                total / count + EXPLORATION * math.sqrt(log_visits / count)
+                scale.worth(total / count) / 100 + EXPLORATION * math.sqrt(log_visits / count)
                 for total, count in zip(totals, counts, strict=True)
             ]
             choice.append(bounds.index(max(bounds)))
@@ -86,6 +87,8 @@ class MonteCarlo(Engine):
     def __init__(self, machine: StateMachine, role: int) -> None:
         self._machine = machine
         self._role = role
+        self._scale = machine.goal_scale
+        """The range of the goals seen."""
         self._root: Node | None = None
 
     def begin(self, state: State) -> None:
@@ -122,12 +125,10 @@ class MonteCarlo(Engine):
     def _opinion(self, root: Node) -> Opinion:
         counts, totals = root.visits_of[self._role], root.totals[self._role]
         best = max(range(len(counts)), key=lambda i: (counts[i], totals[i]))
-        score = Score(100 * totals[best] / counts[best]) if counts[best] else None
+        score = Score(totals[best] / counts[best]) if counts[best] else None
         order = heapq.nlargest(MOST_CANDIDATES, range(len(counts)), key=lambda i: (counts[i], totals[i]))
         candidates = tuple(
-            Candidate(root.moves[self._role][i], Score(100 * totals[i] / counts[i]), counts[i])
-            for i in order
-            if counts[i]
+            Candidate(root.moves[self._role][i], Score(totals[i] / counts[i]), counts[i]) for i in order if counts[i]
         )
         return Opinion(root.moves[self._role][best], score, info={"playouts": root.visits}, candidates=candidates)
 
@@ -137,7 +138,7 @@ class MonteCarlo(Engine):
         path: list[tuple[Node, tuple[int, ...]]] = []
         while node.goals is None:
             _check(stop)
-            choice = node.select()
+            choice = node.select(self._scale)
             path.append((node, choice))
             child = node.children.get(choice)
             if child is None:
@@ -148,6 +149,7 @@ class MonteCarlo(Engine):
                 break
             node = child
         goals = node.goals if node.goals is not None else self._play_out(node, stop)
+        self._scale = self._scale.including(goals)
         for visited, choice in path:
             visited.visits += 1
             for role, i in enumerate(choice):
@@ -168,7 +170,7 @@ class MonteCarlo(Engine):
                 return _final_goals(machine, state)
             if time.monotonic() > end:
                 goals = [machine.goal(state, role) for role in roles]
-                return [UNKNOWN_GOAL if goal is None else goal / 100 for goal in goals]
+                return [self._scale.goal(100 * UNKNOWN_GOAL) if goal is None else goal for goal in goals]
             moves = []
             for role in roles:
                 _check(stop)
@@ -176,8 +178,8 @@ class MonteCarlo(Engine):
 
 
 def _final_goals(machine: StateMachine, state: State) -> list[float]:
-    """Each role's goal in a terminal state, 0..1."""
-    return [points(machine.goal(state, role)) / 100 for role in range(len(machine.roles))]
+    """Each role's goal in a terminal state."""
+    return [points(machine.goal(state, role)) for role in range(len(machine.roles))]
 
 
 def _check(stop: StopFlag) -> None:

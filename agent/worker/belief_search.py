@@ -42,6 +42,8 @@ class BeliefSearch:
         self._cumulative = list(itertools.accumulate(belief.weights.values()))
         self._moves = list(moves)
         self._visits = [0] * len(self._moves)
+        self._scale = machine.goal_scale
+        """The range of the goals seen."""
         self._totals = [0.0] * len(self._moves)
 
     def think(self, stop: StopFlag, report: Report) -> None:
@@ -60,7 +62,7 @@ class BeliefSearch:
 
     def _opinion(self) -> Opinion:
         best = max(range(len(self._moves)), key=lambda i: (self._visits[i], self._totals[i]))
-        score = Score(100 * self._totals[best] / self._visits[best]) if self._visits[best] else None
+        score = Score(self._totals[best] / self._visits[best]) if self._visits[best] else None
         info = {"states": len(self._states), "playouts": sum(self._visits)}
         return Opinion(self._moves[best], score, info=info)
 
@@ -75,6 +77,7 @@ class BeliefSearch:
         value = self._finish(machine.next(state, joint_move), stop)
         self._visits[choice] += 1
         self._totals[choice] += value
+        self._scale = self._scale.including([value])
 
     def _select(self) -> int:
         untried = [i for i, count in enumerate(self._visits) if not count]
@@ -82,21 +85,21 @@ class BeliefSearch:
             return random.choice(untried)
         log_visits = math.log(sum(self._visits))
         bounds = [
-            total / count + EXPLORATION * math.sqrt(log_visits / count)
+            self._scale.worth(total / count) / 100 + EXPLORATION * math.sqrt(log_visits / count)
             for total, count in zip(self._totals, self._visits, strict=True)
         ]
         return bounds.index(max(bounds))
 
     def _finish(self, state: State, stop: StopFlag) -> float:
-        """Plays a random match on from a state; returns its value, 0..1."""
+        """Plays a random match on from a state; returns its goal."""
         machine = self._machine
         end = time.monotonic() + PLAYOUT_SECONDS
         while not machine.terminal(state):
             if time.monotonic() > end:
                 goal = machine.goal(state, self._role)
-                return UNKNOWN_GOAL if goal is None else goal / 100
+                return self._scale.goal(100 * UNKNOWN_GOAL) if goal is None else goal
             state = machine.next(state, self._joint_move(state, stop))
-        return points(machine.goal(state, self._role)) / 100
+        return points(machine.goal(state, self._role))
 
     def _joint_move(self, state: State, stop: StopFlag) -> list[Term]:
         if stop[0]:

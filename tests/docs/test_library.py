@@ -45,7 +45,7 @@ def test_arrays(names: dict[str, Any]) -> None:
     assert names["mean_goals"].shape == (2,)
     assert names["mean_goals"].sum() == pytest.approx(100.0)
     goals = names["goals_at_the_end"]
-    assert goals.dtype == np.int32
+    assert goals.dtype == np.float64
     assert goals.shape == (1000, 2)
     assert goals.mean(axis=0) == pytest.approx(names["mean_goals"], abs=10.0)
     facts, machine = names["facts"], names["machine"]

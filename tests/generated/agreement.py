@@ -147,7 +147,7 @@ def batch_disagreement(machine: CircuitMachine, known: Record) -> str | None:
             found = _different(f"legal for {known.roles[role]}", moves, position.legal[role], position.facts)
             if found:
                 return found
-        values = [None if goal < 0 else goal for goal in goals[number].tolist()]
+        values = [None if np.isnan(goal) else int(goal) for goal in goals[number]]
         if values != position.goals:
             return f"goals {values}, not {position.goals}, in {_text(position.facts)}"
     if known.moves:

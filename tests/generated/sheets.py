@@ -303,7 +303,7 @@ class Sheet(Vocabulary):
             self.add("terminal", body)
         if rng.random() < 0.2:
             pool = [*pool, Relation("legal", (self.roles, self.move), lambda arguments: ("legal", *arguments))]
-        values = Sort("", ["0", "25", "50", "75", "100"])
+        values = Sort("", ["-20", "0", "50", "75", "150"])
         if rng.random() < 0.4:
             self.rule("won", [self.roles], pool, pool)
             self.add(("goal", "?r", "100"), [("role", "?r"), ("won", "?r")])

@@ -18,7 +18,7 @@ KEYWORDS = frozenset(
 def varied(sheet: Sequence[Term], known: Record, rng: Random) -> tuple[tuple[Term, ...], Record]:
     """The same game, told otherwise, and the recorded matches in its words."""
     names = dict.fromkeys(name for statement in sheet for name in _names(statement))
-    fixed = {name for name in names if name in KEYWORDS or name.isdigit() or name.startswith("?")}
+    fixed = {name for name in names if name in KEYWORDS or name.lstrip("-").isdigit() or name.startswith("?")}
     renamed = [name for name in names if name not in fixed]
     fresh = [f"w{i}" for i in range(len(renamed))]
     rng.shuffle(fresh)

@@ -11,7 +11,7 @@ JUDGING_SECONDS = 0.25
 """Seconds of search for each opening."""
 
 BALANCE = (40.0, 60.0)
-"""Values of a balanced opening for the first role."""
+"""Values of a balanced opening for the first role, on the scale 0..100."""
 
 
 def is_balanced(machine: StateMachine, opening: Opening) -> bool:
@@ -26,4 +26,4 @@ def is_balanced(machine: StateMachine, opening: Opening) -> bool:
     engine = next(engines_for(machine, 0))
     engine.begin(state)
     score = consider(engine, legal, Limit(JUDGING_SECONDS)).score
-    return score is not None and BALANCE[0] <= score.goal <= BALANCE[1]
+    return score is not None and BALANCE[0] <= machine.goal_scale.worth(score.goal) <= BALANCE[1]

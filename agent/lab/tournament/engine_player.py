@@ -141,7 +141,7 @@ class EnginePlayer(LocalPlayer):
             self._broken = error
             raise
 
-    def turns(self, plies_before: int, goal: int, cores: int) -> Turns:
+    def turns(self, plies_before: int, goal: float, cores: int) -> Turns:
         """Returns its turns in a match that it entered after some plies, in which it got that goal."""
         return Turns(
             proven_from=None if self._proven_from is None else plies_before + self._proven_from,

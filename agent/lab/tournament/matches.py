@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -153,7 +154,7 @@ class MatchPlayer:
     def _turns(self, client: PlayerClient | LocalPlayer, record: MatchRecord, role: int) -> Turns | None:
         if not isinstance(client, EnginePlayer):
             return None
-        goal = points(record.goals[role]) if record.goals else 100
+        goal = points(record.goals[role]) if record.goals else math.inf
         return client.turns(record.opening_plies, goal, self._settings.cores)
 
     async def _referee(

@@ -67,7 +67,7 @@ class MatchResult:
     outcome: str
     """`finished`, or `stalled` where a role had no legal move before the end."""
     goals: list[int | None]
-    """0..100, by seat; None where the rules give no value. Empty unless the match finished."""
+    """By seat; None where the rules give no value. Empty unless the match finished."""
     opening: list[list[str]]
     """[plies][roles of the game]: random moves, in the rulesheet's spelling."""
     moves: list[list[str]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,7 +13,7 @@ from agent.lab.tournament.bradley_terry import PRIOR_GAMES, Rating, ratings
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.results import MatchResult, Settings
 from agent.lab.tournament.turns import TurnStatistics
-from games.machine import points
+from games.machine import USUAL_GOALS, GoalScale, points
 
 
 @dataclass
@@ -23,23 +24,26 @@ class Average:
     """Roles played in matches that finished."""
     total: int = 0
     """Sum of goals."""
+    scale: GoalScale = USUAL_GOALS
+    """The range of the goals."""
 
     def add(self, goal: int) -> None:
         """Counts one more role played."""
         self.seats += 1
         self.total += goal
+        self.scale = self.scale.including([goal])
 
     def as_json(self) -> dict[str, float | int | None]:
-        """Returns the mean, 0..100, and its 95 % interval (see `wilson`); None where nothing was played."""
+        """Returns the mean and its 95 % interval (see `wilson`); None where nothing was played."""
         if not self.seats:
             return {"seats": 0, "average": None, "low": None, "high": None}
-        low, high = wilson(self.total / self.seats / 100.0, self.seats)
         mean = self.total / self.seats
+        low, high = wilson(self.scale.worth(mean) / 100.0, self.seats)
         return {
             "seats": self.seats,
             "average": round(mean, 2),
-            "low": round(100 * low, 2),
-            "high": round(100 * high, 2),
+            "low": round(self.scale.goal(100 * low), 2),
+            "high": round(self.scale.goal(100 * high), 2),
         }
 
 
@@ -176,7 +180,7 @@ class Standings:
 
 
 def _rank(line: Line) -> tuple[float, float, str]:
-    mean = line.goals.total / line.goals.seats if line.goals.seats else -1.0
+    mean = line.goals.total / line.goals.seats if line.goals.seats else -math.inf
     return -(line.rating.elo if line.rating else 0.0), -mean, line.contender.label
 
 

@@ -193,7 +193,7 @@ class GeneralSearch(Engine):
             nonlocal best
             score = opinion.score
             # In a lost position any move may be taken; in a won one, what is not proven may lose.
-            if score is not None and (lost or (score.proven and score.goal == 100)):
+            if score is not None and (lost or (score.proven and score.goal == self._machine.goal_scale.most)):
                 best = replace(opinion, score=Score(goal, proven=True, plies=score.plies), final=not lost)
                 report(best)
 

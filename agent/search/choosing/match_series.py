@@ -68,7 +68,7 @@ class TrialMatch:
         if self.void:
             return None
         # Longer matches count as they stand.
-        first, second = (float(points(machine.goal(self._state, role))) for role in (0, 1))
+        first, second = (machine.goal_scale.worth(points(machine.goal(self._state, role))) for role in (0, 1))
         return share_of_points(first, second)
 
 

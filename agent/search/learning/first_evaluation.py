@@ -47,7 +47,7 @@ def fit_patterns(machine: CircuitMachine, learner: Learner, random: Random, end:
     for _ in range(MOST_BATCHES):
         positions = machine.random_matches(64, random.getrandbits(63), max_plies=MAX_PLIES)
         ends = np.flatnonzero(positions.terminal)
-        goals = np.maximum(machine.goals_of(positions.states[ends]), 0).astype(np.float64)
+        goals = machine.worths_of(positions.states[ends])
         result = np.full(64, np.nan)
         result[positions.match[ends]] = share_of_points(goals[:, 0], goals[:, 1])
         usable = np.flatnonzero(~positions.terminal & ~np.isnan(result[positions.match]))

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from agent.search.engine import Limit, Report, StopFlag
-from agent.search.planning.plan import Bound, Plan
+from agent.search.planning.plan import NOTHING, Bound, Plan
 from agent.search.planning.process import PlannerProcess
 from agent.search.team import Setting, Team
 from agent.search.tree.engine import TreeSearch
@@ -27,15 +27,15 @@ class PuzzleSearch(TreeSearch):
 
     def __init__(self, machine: CircuitMachine, role: int = 0, **options: Any) -> None:
         """The options are those of `TreeSearch`."""
-        engine = weakref.ref(self)
+        engine, worth = weakref.ref(self), machine.goal_scale.worth
 
         def note(found: Plan | Bound) -> None:
             if (owner := engine()) is None:
                 return
             if isinstance(found, Plan):
-                owner.lines.add(found.moves, found.goal / 100)
+                owner.lines.add(found.moves, worth(found.goal) / 100)
             else:
-                owner.lines.limit(found.goal / 100)
+                owner.lines.limit(worth(found.goal) / 100)
 
         # Forked before the tree's memory exists: it would be copied.
         self._planner = PlannerProcess(machine, note)
@@ -51,7 +51,8 @@ class PuzzleSearch(TreeSearch):
         super().advance(joint_move, state)
         if not self.lines.solved:
             line = self.lines.best()
-            self._planner.begin(state, -1 if line is None else round(100 * line.goal))
+            known = NOTHING if line is None else round(self._machine.goal_scale.goal(100 * line.goal))
+            self._planner.begin(state, known)
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         if not self.lines.solved:

@@ -21,12 +21,16 @@ class Bound(NamedTuple):
     goal: int
 
 
+NOTHING = -(10**18)
+"""Less than any goal: what is known before a match is."""
+
+
 @dataclass
 class Known:
     """Knowledge that several searches for plans share."""
 
-    goal: int = -1
-    """Goal of the best match found; -1 without one."""
+    goal: int = NOTHING
+    """Goal of the best match found."""
 
 
 Findings: TypeAlias = Iterator[Plan | Bound | None]

@@ -36,7 +36,7 @@ MOST_STEPS = 400
 LENGTHENING = 1.25
 """Factor from one formula's number of steps to the next one's, which grows by at least one."""
 
-MORE_THAN_ANY = 101
+MORE_THAN_ANY = 10**18
 """A goal that no match has."""
 
 MOST_TURNS = 6
@@ -195,7 +195,8 @@ class Planner:
             limit = min((way.impossible() for way in ways), default=MORE_THAN_ANY)
             possible = [goal for goal in goals if goal < limit]
             if len(possible) < len(goals):
-                yield Bound(max(possible, default=self._goals[0]))
+                # An end without a goal is worth 0 points.
+                yield Bound(max(0, self._goals[0], *possible))
             goals = [goal for goal in possible if goal > known.goal]
             ways = [way for way in ways if not way.over]
             if not goals or not ways:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from agent.search.planning.plan import Bound, Findings, Known, Plan
+from agent.search.planning.plan import NOTHING, Bound, Findings, Known, Plan
 from agent.search.planning.planner import MOST_GATE_INPUTS, Planner
 from agent.search.planning.rollouts import Rollouts
 from games.child_process import Bounds, ChildLostError, ChildProcess
@@ -80,7 +80,7 @@ class PlannerProcess:
         with self._changing:
             self._task += 1
 
-    def begin(self, state: State, known: int = -1) -> None:
+    def begin(self, state: State, known: int = NOTHING) -> None:
         """Makes this the state to plan from, for more than the goal `known`; starts at `go_on`."""
         self.drop()
         self._resting = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ MOST_PLIES = 500
 MOST_WEIGHTS = 1 << 18
 """Most weights of moves at plies; games with many moves are rolled out for fewer plies."""
 
-_EMPTY, _UNFINISHED = -2.0, -1.0
+_EMPTY, _UNFINISHED = -math.inf, -1e18
 
 
 class _Policy(NamedTuple):
@@ -94,7 +95,9 @@ class Rollouts:
 
     def __init__(self, machine: CircuitMachine, seed: int = 1) -> None:
         self._machine = machine
-        programs = machine.programs
+        values = list(chain(*machine.game.goals))
+        # Points of the rules, not their worth: two goals differ by at least 1.
+        programs = self._programs = machine.programs._replace(goal_value=np.array([*values, 0], np.float64))
         n_fluents, n_moves = len(programs.next_slot), len(programs.legal_slot)
         plies = max(1, min(MOST_PLIES, MOST_WEIGHTS // max(1, n_moves)))
         self._work = _Work(
@@ -113,7 +116,7 @@ class Rollouts:
             rng=np.array([seed], np.uint64),
         )
         self._policies = [_Policy(np.ones(n_moves), np.ones((plies, n_moves))) for _ in range(LEVELS)]
-        self._best_goal = int(programs.goal_value.max())
+        self._best_goal = max(values)
 
     def plans(self, state: State, known: Known) -> Findings:
         """Better and better matches from a state, until the best goal is found; None after each round."""
@@ -150,16 +153,16 @@ class Rollouts:
                     best = max(found, best, key=lambda sequence: sequence.score)
                     yield best
             if len(best.moves):
-                _adapt(self._machine.programs, self._work, policy, best.moves, RATE)
+                _adapt(self._programs, self._work, policy, best.moves, RATE)
 
     def warm_up(self) -> None:
         """Makes this process compile the kernels, or load them from the cache, by one round."""
         found = self._roll(self._policies[0])
-        _adapt(self._machine.programs, self._work, self._policies[0], found.moves, RATE)
+        _adapt(self._programs, self._work, self._policies[0], found.moves, RATE)
 
     def _roll(self, policy: _Policy) -> _Sequence:
         work = self._work
-        _roll(self._machine.programs, work, policy)
+        _roll(self._programs, work, policy)
         lane = int(work.score.argmax())
         return _Sequence(work.move[lane, : work.length[lane]].copy(), float(work.score[lane]))
 
@@ -168,7 +171,7 @@ def _parts_of_best_goal(programs: CircuitPrograms) -> list[int]:
     """Goal slots that the best goal needs, as far as AND gates tell."""
     gates = {gate.out: gate for block in read_program(programs.goal) for gate in block.gates}
     parts: set[int] = set()
-    stack = [int(programs.goal_slot[programs.goal_value.argmax()])]
+    stack = [int(programs.goal_slot[programs.goal_value[:-1].argmax()])]
     while stack:
         slot = stack.pop()
         gate = gates.get(slot)

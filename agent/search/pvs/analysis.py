@@ -97,7 +97,7 @@ class PvsSearcher:
             np.zeros(len(machine.game.fluents), np.int32),
             *features.kernel_form(),
             zobrist,
-            np.array([max(values, default=100) for values in machine.game.goals], np.float64),
+            np.array([machine.worths(role)[-1] for role in range(len(machine.roles))]),
             np.zeros(5, np.int64),
         )
         self.game.settings[QUIET] = quiet

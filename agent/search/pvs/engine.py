@@ -98,11 +98,12 @@ class AlphaBetaSearch(Engine):
 
     def score_of(self, verdict: PvsVerdict) -> Score:
         """The worth of a verdict to the role."""
+        goal = self._machine.goal_scale.goal
         if not verdict.proven:
-            return Score(100 * probability(verdict.score))
+            return Score(goal(100 * probability(verdict.score)))
         if abs(verdict.score) <= WON:
-            return Score(50 + 50 * verdict.score / MOST, proven=True)
-        return Score(100.0 * (verdict.score > 0), proven=True, plies=WIN - abs(verdict.score) + 1)
+            return Score(goal(50 + 50 * verdict.score / MOST), proven=True)
+        return Score(goal(100.0 * (verdict.score > 0)), proven=True, plies=WIN - abs(verdict.score) + 1)
 
     def _line(self, move: Term) -> tuple[Term, ...]:
         """The principal variation after a legal move."""

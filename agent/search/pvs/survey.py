@@ -18,7 +18,7 @@ OPPOSED, UNRELATED = -0.5, 0.1
 if goals never add up to more than TOTAL. Random play correlates little where draws are worth nothing, or both collect
 points."""
 TOTAL = 100
-"""Highest sum of goals in a game of UNRELATED goals. With larger sums a search for the difference would give away
+"""Highest sum of worths in a game of UNRELATED goals. With larger sums a search for the difference would give away
 points for nothing."""
 MAX_PLIES = 400
 """Limit on the plies of a match, for the survey and for all matches played to learn or to compare."""
@@ -47,7 +47,7 @@ Goal = TypeVar("Goal", float, NDArray[np.float64])
 
 
 def share_of_points(first: Goal, second: Goal) -> Goal:
-    """Returns role 0's share of a match's points, 0..1, by the difference of both roles' goals (0..100)."""
+    """Returns role 0's share of a match's points, 0..1, by the difference of both roles' worths (0..100)."""
     return 0.5 + (first - second) / 200
 
 
@@ -64,7 +64,7 @@ def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:
     chosen = chosen[chosen > 1]
     return Survey(
         bool((counts.min(axis=0) <= 1).all()),
-        _opposed(np.maximum(machine.goals_of(ends), 0).astype(np.float64)),
+        _opposed(machine.worths_of(ends)),
         float(chosen.mean()) if len(chosen) else 1.0,
         int(chosen.max(initial=1)),
         len(positions.states) / MATCHES,
@@ -72,7 +72,7 @@ def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:
 
 
 def _opposed(goals: NDArray[np.float64]) -> bool:
-    """Whether going for the difference of goals suits both roles, by the goals (n, 2) of finished matches."""
+    """Whether going for the difference of goals suits both roles, by the worths (n, 2) of finished matches."""
     if not len(goals):
         return False
     limited = bool((goals.sum(axis=1) <= TOTAL).all())

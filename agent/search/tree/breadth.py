@@ -54,8 +54,8 @@ class _Found(NamedTuple):
     """(n) move from the parent."""
     table: NDArray[np.int32]
     """(2^k) open-addressing hash table of states, -1 where empty."""
-    goal: NDArray[np.int32]
-    """(1) the best goal so far, -1 before there is one."""
+    goal: NDArray[np.float64]
+    """(1) worth of the best match so far, -1 before there is one."""
 
 
 class _Workspace(NamedTuple):
@@ -85,7 +85,7 @@ class BreadthFirst:
         clock[: len(machine.game.fluents)] = clock_fluents(machine.programs)
         self._clock = np.packbits(clock, bitorder="little").view(np.uint64)
         self._root = np.zeros(machine.words, np.uint64)
-        self._kept: tuple[int | None, list[int]] = None, []
+        self._kept: tuple[float | None, list[int]] = None, []
         """Best goal and line of the first pass, which ignores the clock."""
         self._most_open = 1
         """Most states that were open at a time."""
@@ -97,7 +97,7 @@ class BreadthFirst:
             parent=np.zeros(size, np.int32),
             move=np.zeros(size, np.int32),
             table=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
-            goal=np.full(1, -1, np.int32),
+            goal=np.full(1, -1.0),
         )
         self._workspace = _Workspace(
             slots=aligned_words(machine.programs.n_slots),
@@ -174,10 +174,10 @@ class BreadthFirst:
         return self.states == len(self._found.state) or int(self._found.counts[_DEPTH]) == _MOST_LAYERS - 1
 
     @property
-    def best_goal(self) -> int | None:
-        """Best goal of any match found; None before there is one."""
+    def best_goal(self) -> float | None:
+        """Worth of the best match found, 0..100; None before there is one."""
         kept, _ = self._kept
-        return kept if self._found.goal[0] < 0 or (kept or 0) > self._found.goal[0] else int(self._found.goal[0])
+        return kept if self._found.goal[0] < 0 or (kept or 0) > self._found.goal[0] else float(self._found.goal[0])
 
     def best_line(self) -> list[int]:
         """Indices of the moves of the shortest match with the best goal."""
@@ -239,7 +239,7 @@ def _note_goals(programs, found, workspace, begin, over):
             continue
         read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals)
         if goals[0] > found.goal[0]:
-            found.goal[0] = np.int32(goals[0])
+            found.goal[0] = goals[0]
             found.counts[_BEST] = begin + lane
 
 

@@ -87,12 +87,12 @@ class TreeSearch(Engine):
         self._workspaces = [
             make_workspace(machine.programs, self._random.getrandbits(63), len(decisive.role)) for _ in range(n_threads)
         ]
-        values = [sorted(values) or [0] for values in machine.game.goals]
         roles = machine.roles
+        worths = [machine.worths(role) for role in range(len(roles))]
         self._parameters = Parameters(
             exploration=np.zeros(len(roles)),
-            best_goal=np.array([v[-1] / 100 for v in values]),
-            worst_goal=np.array([v[0] / 100 for v in values]),
+            best_goal=np.array([w[-1] / 100 for w in worths]),
+            worst_goal=np.array([w[0] / 100 for w in worths]),
             random_role=next((i for i, role in enumerate(roles) if is_random_role(role)), -1),
             rave_equivalence=RAVE_EQUIVALENCE,
             horizon=np.full(1, -1),
@@ -289,14 +289,15 @@ class TreeSearch(Engine):
         root = self._parallelism.add(read_root(tree, role, self._parameters.random_role), self.lines)
         line = self.lines.best() if len(self._machine.roles) == 1 else None
         choice = choose(root, line, float(self._parameters.worst_goal[role]), self._random)
+        goal = self._machine.goal_scale.goal(100 * choice.value)
         move = int(root.moves[choice.edge]) - int(self._machine.programs.role_start[role])
         return Opinion(
             self._machine.game.moves[role][move],
             # A proven goal is exact but for the rounding of the tree.
-            Score(round(100 * choice.value, 4) if choice.proven else 100 * choice.value, choice.proven),
+            Score(round(goal, 4) if choice.proven else goal, choice.proven),
             choice.proven,
             {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])} | self._parallelism.info,
-            candidates(root, choice.edge, self._moves) if details else (),
+            candidates(root, choice.edge, self._moves, self._machine.goal_scale) if details else (),
             principal_variation(tree, role, choice.edge, self._moves) if details else (),
         )
 

@@ -9,19 +9,19 @@ import numpy as np
 from agent.search.engine import LONGEST_LINE, MOST_CANDIDATES, Candidate, Score
 from agent.search.tree.root_policy import RootStatistics
 from agent.search.tree.store import ROOT, SearchTree
-from games.machine import Term
+from games.machine import GoalScale, Term
 
 LEAST_VISITS = 8
 """Fewest visits of an edge on the expected line."""
 
 
-def candidates(root: RootStatistics, edge: int, moves: Sequence[Term]) -> tuple[Candidate, ...]:
+def candidates(root: RootStatistics, edge: int, moves: Sequence[Term], scale: GoalScale) -> tuple[Candidate, ...]:
     """The played edge, then the most visited ones; `moves` are all roles', as numbered in the tree."""
     order = [edge, *(int(one) for one in np.argsort(-root.visits, kind="stable") if one != edge)]
     return tuple(
         Candidate(
             moves[int(root.moves[one])],
-            _score(root, one),
+            _score(root, one, scale),
             int(root.visits[one]),
         )
         for one in order[:MOST_CANDIDATES]
@@ -29,9 +29,9 @@ def candidates(root: RootStatistics, edge: int, moves: Sequence[Term]) -> tuple[
     )
 
 
-def _score(root: RootStatistics, edge: int) -> Score:
+def _score(root: RootStatistics, edge: int, scale: GoalScale) -> Score:
     proven = bool(root.proven_goals[edge] >= 0)
-    return Score(100 * float(root.proven_goals[edge] if proven else root.means[edge]), proven)
+    return Score(scale.goal(100 * float(root.proven_goals[edge] if proven else root.means[edge])), proven)
 
 
 def principal_variation(tree: SearchTree, role: int, edge: int, moves: Sequence[Term]) -> tuple[Term, ...]:

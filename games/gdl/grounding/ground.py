@@ -20,7 +20,7 @@ from games.gdl.grounding.split_moves import separate_moves
 from games.gdl.grounding.unfold import unfold_large
 from games.gdl.rules.dependencies import dependency_graph, reachable
 from games.gdl.rules.domains import dependents
-from games.gdl.rules.terms import Atom, Predicate, Rule, predicate
+from games.gdl.rules.terms import Atom, Predicate, Rule, goal_value, predicate
 from games.machine import RulesError, Term
 
 NEVER, ALWAYS = 0, -1
@@ -256,9 +256,9 @@ def _assemble(found: GroundRules, roles: tuple[Term, ...]) -> GroundProgram:
         else:
             warnings.append(f"a legal move of {role}, who is no role")
     for (role, value), number in coded["goal", 2].items():
-        points = _points(value)
+        points = goal_value(value)
         if points is None:
-            warnings.append(f"a goal value that is no integer from 0 to 100: {value}")
+            warnings.append(f"a goal value that is no integer: {value}")
         elif role in index:
             goals[index[role]].append((points, number))
 
@@ -280,12 +280,6 @@ def _assemble(found: GroundRules, roles: tuple[Term, ...]) -> GroundProgram:
         warnings=tuple(dict.fromkeys(warnings)),
     )
     return _without_idle_facts(result, asked)
-
-
-def _points(value: Term) -> int | None:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and int(value) <= 100:
-        return int(value)
-    return None
 
 
 def _without_idle_facts(program: GroundProgram, asked: np.ndarray) -> GroundProgram:

@@ -15,7 +15,7 @@ from typing import cast
 from games.gdl.interpreter.linking import Linked
 from games.gdl.interpreter.unfolding import Scope, UnfoldedRules
 from games.gdl.rules.check import CheckedRules
-from games.gdl.rules.terms import Predicate, predicate, term_text, unify, variables
+from games.gdl.rules.terms import Predicate, goal_value, predicate, term_text, unify, variables
 from games.machine import IllegalMoveError, State, StateMachine, Term
 
 RECURSION_LIMIT = 150_000
@@ -99,7 +99,7 @@ class Interpreter(StateMachine):
         with self._lock:
             self._load(state, self._without_moves)
             terms = self._linked.answers(("goal", 2), "bf", self.roles[role])
-        values = {int(term) for term in terms if isinstance(term, str) and term.isdecimal() and int(term) <= 100}
+        values = {goal_value(term) for term in terms} - {None}
         return values.pop() if len(values) == 1 else None
 
     def facts(self, state: State) -> frozenset[Term]:

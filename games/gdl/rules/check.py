@@ -27,6 +27,7 @@ from games.gdl.rules.terms import (
     Rule,
     Substitution,
     body_variables,
+    goal_value,
     is_variable,
     predicate,
     substitute_atom,
@@ -204,9 +205,11 @@ def _check_required(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> Non
         if required not in heads:
             diagnostics.append(_warning(f"no rule concludes `{required[0]}`: {consequence}"))
     for rule in rules:
-        if predicate(rule.head) == ("goal", 2) and not _is_goal_value(rule.head[2]):
-            diagnostics.append(_warning(f"no integer from 0 to 100: {term_text(rule.head)}", rule.statement))
-
-
-def _is_goal_value(value: Term) -> bool:
-    return is_variable(value) or (isinstance(value, str) and value.isdecimal() and int(value) <= 100)
+        if predicate(rule.head) != ("goal", 2) or is_variable(rule.head[2]):
+            continue
+        value = goal_value(rule.head[2])
+        if value is None:
+            diagnostics.append(_warning(f"no integer, so no goal: {term_text(rule.head)}", rule.statement))
+        elif not 0 <= value <= 100:
+            message = f"{value} is not from 0 to 100, as goals should be: {term_text(rule.head)}"
+            diagnostics.append(_warning(message, rule.statement))

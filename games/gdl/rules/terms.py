@@ -8,6 +8,7 @@ Functions on terms are recursive; `normalise` bounds the depth (`MAX_DEPTH`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import count
@@ -48,6 +49,14 @@ class Rule(NamedTuple):
 def is_variable(term: Term) -> bool:
     """Whether the term is a variable (`?x`)."""
     return isinstance(term, str) and term.startswith("?")
+
+
+_GOAL = re.compile("-?[0-9]{1,15}")
+
+
+def goal_value(term: Term) -> int | None:
+    """The number of a goal value; None for what is no integer, or one that floats do not hold exactly."""
+    return int(term) if isinstance(term, str) and _GOAL.fullmatch(term) else None
 
 
 def term_text(term: Term) -> str:

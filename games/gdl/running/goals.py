@@ -44,14 +44,14 @@ def evaluate_goals(program, goal_slot, first_goal, goal_role, goal_slots, width)
 
 @inner_kernel()
 def read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals):
-    """Reads each role's goal in one lane, after `evaluate_goals` at W = 1; 0 for a role without.
+    """Reads each role's goal in one lane, after `evaluate_goals` at W = 1; the last value for a role without.
 
     The first three are those of `CircuitPrograms`; `goal_slots` is uint64[n_goal_slots], `goals` float64[roles].
     """
     for role in range(len(goals)):
-        goals[role] = 0.0
+        goals[role] = goal_value[len(goal_role)]
     bit = np.uint64(lane)
-    for i in range(len(goal_value)):
+    for i in range(len(goal_role)):
         if (goal_slots[first_goal + i] >> bit) & ONE != ZERO:
             goals[goal_role[i]] = goal_value[i]
 
@@ -64,7 +64,7 @@ def add_goals(first_goal, goal_role, goal_value, goal_slots, width, lanes, sums,
     float64[roles]. A role without a goal gets 0 points.
     """
     words = len(width)
-    for i in range(len(goal_value)):
+    for i in range(len(goal_role)):
         count = 0
         for w in range(words):
             count += popcount(goal_slots[(first_goal + i) * words + w] & lanes[w])

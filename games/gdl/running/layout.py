@@ -7,7 +7,8 @@ and polarity; a *run* is such a group, with outputs in consecutive slots.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import mark_live
 from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, Pool
 from games.gdl.running.schedule import argsort_small, local_levels, narrow, schedule
+from games.machine import USUAL_GOALS, GoalScale
 
 MAX_ARITY = 8
 """Largest arity of a gate; wider ones are split into trees, so that kernels have straight-line code for every arity."""
@@ -70,12 +72,19 @@ class CircuitPrograms(NamedTuple):
     first_goal: int
     """First of the slots, per goal value, that tell whether it is the role's only one (see `goals`)."""
     goal_role: NDArray[np.int32]
-    goal_value: NDArray[np.int32]
-    """Per goal value, its number; `goal_role` is its role."""
+    """Per goal value, its role."""
+    goal_value: NDArray[np.float64]
+    """Per goal value, its worth on the scale of search, 0..100 (`GoalScale`); at last that of 0 points, for a role
+    without a goal."""
     role_start: NDArray[np.int64]
     """Moves of role r are `role_start[r]` .. `role_start[r + 1] - 1` in the numbering over all roles."""
     initial: NDArray[np.uint64]
     """Per fluent of the initial state, 0 or all ones."""
+
+
+def scale_of(goals: Sequence[Sequence[int]]) -> GoalScale:
+    """The range of the goals (by role) of a game."""
+    return USUAL_GOALS.including(chain(*goals))
 
 
 def lay_out(circuit: Circuit) -> CircuitPrograms:
@@ -117,7 +126,7 @@ def lay_out(circuit: Circuit) -> CircuitPrograms:
         goal_slot=ends.of(outputs.goal),
         first_goal=ends.next_slot,
         goal_role=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-        goal_value=np.array([value for values in circuit.goals for value in values], np.int32),
+        goal_value=np.array([*map(scale_of(circuit.goals).worth, (*chain(*circuit.goals), 0))]),
         role_start=np.concatenate(([0], np.cumsum([len(moves) for moves in circuit.moves]))).astype(np.int64),
         initial=np.where(circuit.initial, np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0)),
     )

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from games.gdl.running.batches import (
 )
 from games.gdl.running.goals import evaluate_goals
 from games.gdl.running.kernels import ALL, NARROW, WIDE
-from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms, lay_out
+from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms, lay_out, scale_of
 from games.gdl.running.playouts import new_move_workspace, new_playout_workspace, play_out
 from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFactError
 
@@ -44,6 +45,7 @@ class CompiledGame:
     moves: list[list[Term]]
     """Moves by role and index."""
     goals: list[list[int]]
+    """Goal values by role, ascending."""
     programs: CircuitPrograms
 
     @property
@@ -84,6 +86,8 @@ class CircuitMachine(StateMachine):
         self.programs = game.programs
         self.roles = game.roles
         self.words = (len(game.fluents) + 63) // 64 or 1
+        self.goal_scale = scale_of(game.goals)
+        self._goals = np.array([*chain(*game.goals), math.nan])
         self._index = {fact: i for i, fact in enumerate(game.fluents)}
         self._always = frozenset(game.always)
         self._move_index = [{move: i for i, move in enumerate(moves)} for moves in game.moves]
@@ -124,8 +128,8 @@ class CircuitMachine(StateMachine):
         return bool(self._legal_slots(state)[self.programs.terminal_slot] & np.uint64(1))
 
     def goal(self, state: State, role: int) -> int | None:
-        value = int(self.goals_of(self.pack(state)[None, :])[0, role])
-        return value if value >= 0 else None
+        value = float(self.goals_of(self.pack(state)[None, :])[0, role])
+        return None if math.isnan(value) else int(value)
 
     def facts(self, state: State) -> frozenset[Term]:
         bits = np.unpackbits(np.frombuffer(self._bytes(state), np.uint8), bitorder="little")
@@ -193,9 +197,23 @@ class CircuitMachine(StateMachine):
             result[begin : begin + 64, : (n_fluents + 7) // 8] = np.packbits(facts, axis=1, bitorder="little")
         return result.view(np.uint64)
 
-    def goals_of(self, states: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Goals (n, roles) of packed states (n, words); -1 where `goal` would be None."""
-        result = np.zeros((len(states), len(self.roles)), np.int32)
+    def worths(self, role: int) -> list[float]:
+        """The worths, 0..100 on `goal_scale`, of what a role can get, ascending: of 0 points, too, if others are
+        negative."""
+        without = {0} if self.goal_scale.least < 0 or not self.game.goals[role] else set()
+        return sorted(map(self.goal_scale.worth, without.union(self.game.goals[role])))
+
+    def worths_of(self, states: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """Worths (n, roles) of the goals of packed states (n, words), 0..100 on `goal_scale`."""
+        return self.programs.goal_value[self._goal_numbers(states)]
+
+    def goals_of(self, states: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """Goals (n, roles) of packed states (n, words); NaN where `goal` would be None."""
+        return self._goals[self._goal_numbers(states)]
+
+    def _goal_numbers(self, states: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """See `read_goals_of_lanes`."""
+        result = np.zeros((len(states), len(self.roles)), np.intp)
         slots = self._new_slots(self.programs.n_goal_slots)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
@@ -249,6 +267,8 @@ class CircuitMachine(StateMachine):
         (uint8[1]) ends it. Eight words of lanes are faster than one on circuits of every size.
         """
         n_roles = len(self.roles)
+        # Sums are of the rules' own numbers.
+        programs = self.programs._replace(goal_value=self._goals)
         workspace = new_playout_workspace(self.programs, len(WIDE), seed)
         sums, squares = np.zeros(n_roles), np.zeros(n_roles)
         if stop is None:
@@ -257,7 +277,7 @@ class CircuitMachine(StateMachine):
         total = np.zeros(3, np.int64)
         begin = time.thread_time()
         while True:
-            played = play_out(self.programs, WIDE, workspace, count, sums, squares, stop)
+            played = play_out(programs, WIDE, workspace, count, sums, squares, stop)
             total += played
             spent = time.thread_time() - begin
             if stop[0] or seconds is None or spent >= seconds:

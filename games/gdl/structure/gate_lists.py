@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_FALSE, SLOT_TRUE, GateProgram
@@ -71,7 +72,7 @@ def read_circuit(machine: CircuitMachine) -> GateLists:
         n_sets=programs.n_sets,
         sets_of=[[slot - programs.first_set for slot in slots[start[m] : start[m + 1]]] for m in range(n_moves)],
         goal_slot=programs.goal_slot.tolist(),
-        goal_value=programs.goal_value.tolist(),
+        goal_value=list(chain(*machine.game.goals)),
         cyclic=any(block.loops for block in (*legal, *following, *goal)),
     )
 

@@ -128,7 +128,7 @@ def _adds_up(machine: CircuitMachine, subgames: Sequence[Subgame], positions: Ma
 
 
 def _difference(machine: CircuitMachine, states: NDArray[np.uint64]) -> NDArray[np.float64]:
-    goals = np.maximum(machine.goals_of(states), 0).astype(np.float64)
+    goals = machine.worths_of(states)
     return goals[:, 0] - goals[:, 1]
 
 

@@ -334,7 +334,7 @@ def _goals(
         found = np.unique(machine.goals_of(np.ascontiguousarray(sample.states[sample.terminal])), axis=0)
         others = [row for row in found if not (row == values[0]).all() and not (row == values[2]).all()]
         values[1] = others[0] if len(others) == 1 else (values[0] + values[2]) // 2
-    if (values < 0).any():
+    if np.isnan(values).any():
         raise NotReversi("a role has no goal value on a full board")
     first, second = values[:, 0], values[:, 1]
     if first[0] == first[2] or (first[0] > first[2]) == (second[0] > second[2]):

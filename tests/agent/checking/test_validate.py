@@ -61,6 +61,11 @@ def test_folder_of_sheets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         (GOOD.replace("(legal a go)", "(<= (legal a go) (true (f 9)))"), "error", "a has no legal move after step 0"),
         (GOOD.replace("(goal a 100)", "(<= (goal a 100) (true (f 1)))"), "error", "a has no goal value at the end"),
         (GOOD.replace("(true (f 2))", "(true (f 3))"), "warning", "is not over after"),
+        (
+            GOOD.replace("(goal a 100)", "(worth 150) (<= (goal a ?n) (worth ?n))"),
+            "warning",
+            "a gets 150, which is not",
+        ),
     ],
 )
 def test_random_matches_show_more(tmp_path: Path, text: str, severity: str, message: str) -> None:
@@ -71,6 +76,14 @@ def test_random_matches_show_more(tmp_path: Path, text: str, severity: str, mess
     shown = [remark for remark in verdict.remarks if remark not in before.remarks]
     assert [(remark.severity, message in remark.message) for remark in shown] == [(severity, True)]
     assert "random match 1" in shown[0].text
+
+
+def test_goals_beyond_the_usual_range_are_told_once(tmp_path: Path) -> None:
+    """At the rule that names the value; that is no defect of the matches."""
+    (verdict,) = validate([sheet(tmp_path, "sheet.kif", GOOD.replace("(goal a 100)", "(goal a 150)"))], 3, seed=1)
+    assert [remark.message for remark in verdict.remarks] == [
+        "150 is not from 0 to 100, as goals should be: (goal a 150)"
+    ]
 
 
 def test_good_sheet_is_played(tmp_path: Path) -> None:

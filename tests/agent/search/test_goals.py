@@ -134,5 +134,5 @@ def test_monte_carlo_counts_no_points() -> None:
     root = engine._root
     assert root is not None
     assert sum(sum(totals) for totals in root.totals) == pytest.approx(
-        0.4 * root.visits_of[0][root.moves[0].index(opinion.move)]
+        40 * root.visits_of[0][root.moves[0].index(opinion.move)]
     )

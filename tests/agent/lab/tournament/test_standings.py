@@ -157,3 +157,14 @@ def test_lines_for_people() -> None:
     assert describe(RESULTS[1], "here") == "two, round 1: role0 b 50, role1 a 50; errors of players: 2 [here]"
     assert "stalled" in describe(RESULTS[4], "here")
     assert [duration(seconds) for seconds in (12.3, 83.0, 7322.0)] == ["12 s", "1 min 23 s", "2 h 2 min"]
+
+
+def test_goals_beyond_the_usual_range_keep_their_order() -> None:
+    """Means, intervals around them, ratings and ranks; also where every goal is negative."""
+    results = [result("two", "ab", [150, 120]), result("two", "ba", [110, 140]), result("two", "bc", [-40, -60])]
+    standings = Standings(CONTENDERS, ["two"], results)
+    assert [line.contender.label for line in standings.lines] == ["a", "b", "c"]
+    for player, mean in (("a", 145), ("b", 63.33), ("c", -60)):
+        goals = line_of(standings, player)["goals"]
+        assert goals["average"] == mean  # type: ignore[index]
+        assert goals["low"] <= mean <= goals["high"]  # type: ignore[index]

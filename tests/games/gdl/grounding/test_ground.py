@@ -112,8 +112,7 @@ def test_contract(variant: str) -> None:
     assert next_atom["step", "1"] == NEVER
     assert true_atom["seen",] == NEVER
     assert program.legal_atom[1].tolist() == [ALWAYS]
-    assert [value for value, _ in program.goals[0]] == [1, 2, 50]
-    assert any("-3" in warning for warning in program.warnings)
+    assert [value for value, _ in program.goals[0]] == [-3, 1, 2, 50]
     assert program.body_start[-1] == len(program.body)
     assert len(program.body_start) == len(program.rule_head) + 1
 
@@ -159,3 +158,12 @@ def test_public_observer_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fast.goals == slow.goals
     assert fast.rule_head.tolist() == slow.rule_head.tolist()
     assert fast.body.tolist() == slow.body.tolist()
+
+
+def test_a_goal_that_is_no_integer_is_told() -> None:
+    """It counts as no goal; any integer is one."""
+    program = grounded(GAME + "(<= (goal black ?x) (true (light ?x))) (goal black 101)")
+    assert 101 in [value for value, _ in program.goals[1]]
+    assert [warning for warning in program.warnings if "no integer" in warning] == [
+        f"a goal value that is no integer: {value}" for value in ("++", "on")
+    ]

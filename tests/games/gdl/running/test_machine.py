@@ -173,7 +173,7 @@ def test_batches_say_what_single_states_say(name: str) -> None:
         for role, open_moves in enumerate(listed):
             moves = [machine.game.moves[role][k] for k in np.flatnonzero(open_moves)]
             assert machine.legal(state, role) == moves
-            assert machine.goal(state, role) == (int(goals[i, role]) if goals[i, role] >= 0 else None)
+            assert machine.goal(state, role) == (int(goals[i, role]) if not np.isnan(goals[i, role]) else None)
         if joint[i, 0] >= 0:
             moves = [machine.game.moves[role][k] for role, k in enumerate(joint[i])]
             assert machine.next(state, moves) == machine.unpack(nexts[i])
@@ -208,7 +208,7 @@ def test_random_matches_are_cut_where_asked() -> None:
 
 
 def test_a_goal_is_a_single_value() -> None:
-    """A role without a goal value, and one with several, has the goal None, which is -1 in batches."""
+    """A role without a goal value, and one with several, has the goal None, which is NaN in batches."""
     machine = machine_of("meeting")
     facts = {("clock", "1"), ("weather", "fine"), ("at", "c", "0")}
     nobody = machine.state([*facts, ("at", "a", "1"), ("at", "b", "3")])
@@ -216,7 +216,7 @@ def test_a_goal_is_a_single_value() -> None:
     assert [machine.goal(nobody, role) for role in range(3)] == [None] * 3
     assert [machine.goal(several, role) for role in range(3)] == [None, 40, 40]
     goals = machine.goals_of(np.stack([machine.pack(nobody), machine.pack(several)]))
-    assert goals.tolist() == [[-1, -1, -1], [-1, 40, 40]]
+    assert np.array_equal(goals, [[np.nan] * 3, [np.nan, 40, 40]], equal_nan=True)
 
 
 def test_facts_that_never_change_belong_to_every_state() -> None:
@@ -296,7 +296,7 @@ def test_playouts_agree_with_random_matches(name: str) -> None:
     """Mean goals of playouts are those of random matches evaluated state by state."""
     machine = machine_of(name)
     positions = machine.random_matches(3000, 11)
-    goals = np.maximum(machine.goals_of(positions.states[positions.terminal]), 0)
+    goals = machine.worths_of(positions.states[positions.terminal])
     result = machine.random_playouts(playouts=4000, seed=9)
     assert result.dead_ends == 0
     assert result.goal_sums / result.playouts == pytest.approx(goals.mean(axis=0), abs=5 * 50 / 3000**0.5)
@@ -363,5 +363,5 @@ def test_circuits_agree_with_reference_traces(corpus: Path, name: str) -> None:
                     joint[i, role] = machine.move_index(role, kif.read_one(step["joint"][role]))
         assert np.array_equal(machine.next_of(packed[:-1], joint[:-1]), packed[1:])
         if not game["capped"]:
-            goals = [None if goal < 0 else goal for goal in machine.goals_of(packed[-1:])[0].tolist()]
+            goals = [None if np.isnan(goal) else goal for goal in machine.goals_of(packed[-1:])[0].tolist()]
             assert goals == game["goals"]
