@@ -6,4 +6,9 @@ on cores of this machine, or by `helpers` on others. `refereeing` is the manager
 modules beside them are shared: `errors`, `logs`, `processes`, `console`, `sheet`, `bounded_json`.
 """
 
+import sys
+
+if sys.platform != "linux":
+    raise SystemExit(f"ggp-agent runs on Linux only, and this is {sys.platform}")
+
 import games  # noqa: F401 - says where compiled kernels are kept, before any is defined

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from agent.commands import inspect, match, ping, replay, serve, validate
 from agent.commands.completion import add_completion
-from agent.commands.options import DIFFERENT, INTERRUPTED, WRONG_INPUT, write_json
+from agent.commands.options import DIFFERENT, INTERRUPTED, UNREAD, WRONG_INPUT, write_json
+from agent.console import open_streams, quietness
 from agent.lab.commands import bench, conform, gaps, perft, soak, solve, tactics, tournament, train
 
 LABORATORY = (bench, conform, tactics, perft, solve, soak, gaps, train)
@@ -22,16 +25,36 @@ MOVED = {
 """Names of commands in release 0.1, with their names now. To be dropped in 0.3."""
 
 
+REQUIRED = ("aiohttp", "aiohttp_sse", "clingo", "numba", "numpy", "prometheus_client", "rich", "shtab")
+"""Packages of others, which pip leaves out where it is told to, and which a copied folder lacks."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
+    open_streams()
+    try:
+        try:
+            return _main(argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # What reads the output has seen enough, as `head` has. What is left in the buffer goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return UNREAD
+
+
+def _main(argv: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and arguments[0] in MOVED:
         print(f"`ggp-agent {arguments[0]}` is now `ggp-agent {MOVED[arguments[0]]}`", file=sys.stderr)
         return WRONG_INPUT
     options = make_parser().parse_args(arguments)
     options.arguments = arguments
+    if missing := [name for name in REQUIRED if find_spec(name) is None]:
+        python = ".".join(map(str, sys.version_info[:2]))
+        print(f"this Python {python} lacks {', '.join(missing)}: install ggp-agent with pip", file=sys.stderr)
+        return WRONG_INPUT
     # Imported after parsing: a wrong option needs no aiohttp.
-    from agent.console import quietness
     from agent.errors import CommandError
     from games.machine import GameError
 

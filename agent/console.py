@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 _quiet = False
 
 
+def open_streams() -> None:
+    """Opens the standard streams that this process was started without: other files would get their descriptors."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
 @contextmanager
 def quietness(quiet: bool) -> Iterator[None]:
     """Suppresses standard output and progress within the context, if `quiet`; errors go to standard error."""
@@ -44,7 +54,13 @@ def console(*, stderr: bool = False) -> Console:
     # Imported here, so that `--help` comes at once.
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    class Screen(Console):
+        """A console whose caller hears of a broken pipe; Rich's own exits."""
+
+        def on_broken_pipe(self) -> None:
+            raise
+
+    return Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:

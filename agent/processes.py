@@ -19,6 +19,9 @@ _PARENT_DEATH_SIGNAL = 1
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 """Linux's identifier of the current boot."""
 
+ROOT = Path(__file__).resolve().parents[1]
+"""The folder of this package and its neighbours."""
+
 _libc = ctypes.CDLL(None)
 
 
@@ -51,10 +54,13 @@ async def start_module(
 
 
 def module_environment() -> dict[str, str]:
-    """Returns this process's environment, with a `PYTHONPATH` on which `python -m module` finds this package."""
-    root = str(Path(__file__).resolve().parents[1])
-    search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    return {**os.environ, "PYTHONPATH": search_path}
+    """Returns this process's environment, changed so that `python -m module` finds this package from any folder.
+
+    Nothing in the current folder is imported: it may have an `agent.py` of its own.
+    """
+    # An empty part stands for the current folder.
+    others = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), *others)), "PYTHONSAFEPATH": "1"}
 
 
 def end_with_parent(number: signal.Signals) -> None:

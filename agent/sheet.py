@@ -19,6 +19,9 @@ from protocol.terms import TextError, TextPosition, decode, position_of
 _NAMED = re.compile(r"`(?P<name>[^`\s]+)`|nothing binds (?P<variable>\?\S+)")
 """A word of the sheet in a diagnostic's text."""
 
+_unseekable: dict[Path, bytes] = {}
+"""Contents of pipes, which can be read only once."""
+
 MAX_SHOWN = 10
 """Most diagnostics printed for one sheet."""
 
@@ -84,7 +87,7 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
     Raises `InputError` where the file cannot be read.
     """
     try:
-        source = decode(path.read_bytes())
+        source = decode(_read(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     try:
@@ -98,6 +101,16 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
     return Sheet(path.stem, path, source, rulesheet, checked), [
         _remark(path, source, diagnostic) for diagnostic in checked.diagnostics
     ]
+
+
+def _read(path: Path) -> bytes:
+    """Returns a file's content. Raises `OSError`."""
+    content = _unseekable.get(path)
+    if content is None:
+        content = path.read_bytes()
+        if not path.is_file():
+            _unseekable[path] = content
+    return content
 
 
 def find(game: str) -> Path:

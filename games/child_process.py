@@ -30,6 +30,8 @@ _PARENT_CHECK = 0.5
 """Seconds between a child's checks that its parent lives."""
 
 
+_SAFE_PATH = "PYTHONSAFEPATH"
+
 _CPU_CLOCK = 2
 """Linux's CPUCLOCK_SCHED."""
 
@@ -89,7 +91,7 @@ class ChildProcess:
             args=(theirs, ours if forking else None, bounds, work, arguments),
             daemon=not may_have_children,
         )
-        with warnings.catch_warnings(), contextlib.nullcontext() if forking else _interrupts_ignored():
+        with warnings.catch_warnings(), contextlib.nullcontext() if forking else _spawning():
             # Python warns of forking with threads; see above.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
@@ -236,10 +238,15 @@ def _end_with(parent: int) -> None:
 
 
 @contextlib.contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Ignores Ctrl-C within: a process that starts meanwhile ignores it from the start, before it reaches `_main`."""
+def _spawning() -> Iterator[None]:
+    """What a process that starts within does before it reaches `_main`: it ignores Ctrl-C, and imports nothing from the
+    current folder."""
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
+        if before is None:
+            del os.environ[_SAFE_PATH]

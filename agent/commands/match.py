@@ -81,13 +81,13 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         watch=options.watch,
         human_clock=options.human_clock,
     )
+    result = record.as_json()
+    if options.record is not None:
+        write_json(options.record, result)
     if record.outcome == "finished" and "agent" in options.players:
         print(TRY_NEXT.format(command=_command()))
     elif record.outcome == "aborted":
         print(f"interrupted after {len(record.moves)} steps: the players were told ABORT")
-    result = record.as_json()
-    if options.record is not None:
-        write_json(options.record, result)
     return {"finished": OK, "stalled": DIFFERENT, "aborted": INTERRUPTED}[record.outcome], result
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Run: TypeAlias = Callable[[argparse.Namespace], tuple[int, object]]
 """Runs a command; returns its exit status and its result as JSON data."""
 
-OK, DIFFERENT, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Exit statuses: success, bad result, could not run, interrupted by the user."""
+OK, DIFFERENT, WRONG_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+"""Exit statuses: success, bad result, could not run, interrupted by the user, nobody reads the output any more."""
 
 SHEET_HELP = "a rulesheet file, or the name of an own rulesheet"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING
 from agent.commands.options import OK, add_command, add_memory_options, count, port, seconds, write_json
 from agent.errors import InputError
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS
+from games import kernel_cache
 
 if TYPE_CHECKING:
     import socket
 
     from agent.commands.options import Commands
     from agent.serving.player import Network
+
+log = logging.getLogger(__name__)
 
 DEFAULT_PORT = 9147
 
@@ -120,6 +124,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     if options.log_json:
         os.environ[JSON_LOGS] = "1"
     start_logging()
+    if kernel_cache.notice:
+        log.warning(kernel_cache.notice)
     try:
         listener = inherited_socket() or listen(options.host, options.port)
     except OSError as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from types import ModuleType
 from typing import Any
 
 from agent.errors import InputError, first_line
+from agent.processes import ROOT
 
 INSTALL = "pip install 'ggp-agent[cluster]'"
 """Command that installs the extra."""
@@ -40,7 +42,9 @@ def connect(address: str) -> Any:
     if address != "auto":
         check_reachable(address)
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
+        # Ray's workers import from the driver's current folder first.
+        with contextlib.chdir(ROOT):
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
     except Exception as error:
         raise NoClusterError(
             f"{address}: no Ray cluster that this machine is a node of ({type(error).__name__}: {first_line(error)}). "

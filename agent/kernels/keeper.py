@@ -86,7 +86,14 @@ class KernelKeeper:
         for name, process in ended.items():
             del self._processes[name]
             _end(process)
-            if name not in self._missing or state.claimed(name):
+            if name not in self._missing:
+                continue
+            try:
+                claimed = state.claimed(name)
+            except OSError as error:
+                settled.add(self._fail(name, str(error)))
+                continue
+            if claimed:
                 continue
             if process.returncode:
                 settled.add(self._fail(name, f"the process that compiled it ended with status {process.returncode}"))

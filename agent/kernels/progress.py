@@ -11,18 +11,21 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from agent.console import is_quiet, shows_progress
 from agent.kernels.keeper import KernelKeeper, KernelReport
+from games import kernel_cache
 
 STEP_SECONDS = 0.1
 """Seconds between two steps of the keeper."""
 
 
 def prepare(names: Collection[str], beside: Collection[str] = ()) -> KernelKeeper:
-    """Waits until the groups are in the kernel cache, or have failed.
+    """Waits until the groups are in the kernel cache, or have failed. Without a cache, there is nothing to wait for.
 
     Meanwhile the groups `beside` are compiled on free cores. The returned keeper may still be compiling them, and must
     be closed. Progress goes to standard error: a bar on a terminal, else a line at the beginning and one at the end.
     """
-    keeper = KernelKeeper({*names, *beside})
+    if kernel_cache.notice:
+        _say(kernel_cache.notice)
+    keeper = KernelKeeper({*names, *beside} if kernel_cache.is_kept() else ())
     if _settled(keeper, names):
         return keeper
     console = Console(stderr=True)
@@ -67,4 +70,4 @@ def _show_bar(keeper: KernelKeeper, names: Collection[str], console: Console) ->
 
 
 def _settled(keeper: KernelKeeper, names: Collection[str]) -> bool:
-    return all(name in keeper.ready or name in keeper.failed for name in names)
+    return keeper.finished or all(name in keeper.ready or name in keeper.failed for name in names)

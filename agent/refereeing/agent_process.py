@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Collection
 from functools import partial
@@ -54,7 +53,8 @@ class AgentProcess:
             probe.bind((HOST, 0))
             port = probe.getsockname()[1]
         self.url = f"http://{HOST}:{port}"
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        # In memory, as nothing may be writable.
+        self._output = open(os.memfd_create("output"), "w+b")  # noqa: SIM115 - closed with the process
         remembering = ("--no-memory",) if memory is None else ("--memory", str(memory))
         waiting = ("--silence", str(LONG_SECONDS)) if patient else ()
         arguments = ("serve", "--host", HOST, "--port", str(port), "--workers", "1", *waiting, *remembering)

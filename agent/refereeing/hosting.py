@@ -61,8 +61,9 @@ def host_match(
 
     `watch` is the port of a page that shows the match, and where persons play (0: a free port; None: no page, persons
     play in the terminal). `human_clock` is a person's seconds per move, None: no clock. `memory` is the folder of the
-    agents' learning memory, None: none. After an interrupt at the keyboard, players are sent ABORT and the record so
-    far is returned. Raises `CommandError`, and `GameError` where the rules turn out to be unplayable.
+    agents' learning memory, None: none. After an interrupt at the keyboard, or where nobody reads the output any more,
+    players are sent ABORT and the record so far is returned. Raises `CommandError`, and `GameError` where the rules
+    turn out to be unplayable.
     """
     sheet = load(game)
     assigned = _assign(sheet, players)
@@ -87,7 +88,7 @@ def host_match(
             scramble=scramble,
             seed=seed,
         )
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
             printer = watcher or Printer(machine, sheet.rulesheet)
             kernels: Collection[str] = GENERAL
             if agents and not keeper.finished:

@@ -96,11 +96,12 @@ class Referee:
     async def run(self) -> MatchRecord:
         """Plays the match to its end.
 
-        Raises `GameError` where the reference machine gives up. Then, and when cancelled, it sends ABORT first.
+        Raises `GameError` where the reference machine gives up, and `OSError` where a watcher cannot print. Then, and
+        when cancelled, it sends ABORT first.
         """
         try:
             await self._play()
-        except (asyncio.CancelledError, GameError):
+        except (asyncio.CancelledError, GameError, OSError):
             await self._abort()
             raise
         return self.record

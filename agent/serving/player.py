@@ -22,7 +22,7 @@ from aiohttp import web
 
 from agent.kernels.discard import discard_kernels
 from agent.kernels.keeper import KernelKeeper
-from agent.search.kernel_groups import GENERAL, playing
+from agent.search.kernel_groups import CIRCUIT, GENERAL, TREE, playing
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
 from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
@@ -34,6 +34,7 @@ from agent.serving.statistics import Statistics
 from agent.serving.worker_pool import WorkerPool
 from agent.web.gallery import Gallery
 from agent.worker.messages import Cluster
+from games import kernel_cache
 from protocol import messages
 from protocol.server import Received, make_app, make_runner
 from protocol.spelling import read_start
@@ -130,7 +131,7 @@ class Player:
         journal = options.journal
         self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
         self._pool = WorkerPool(memory_share(options.workers), early, self._renew_kernels)
-        self._keeper = KernelKeeper(playing())
+        self._keeper = KernelKeeper(playing() if kernel_cache.is_kept() else ())
         self._upkeep: list[asyncio.Task[None]] = []
 
     @property
@@ -147,7 +148,8 @@ class Player:
         there."""
         if not self._pool.warm:
             return frozenset()
-        return frozenset(name for name in playing() if name in self._keeper.failed or not self._pool.spare_lacks(name))
+        hopeless = self._keeper.failed if kernel_cache.is_kept() else playing()
+        return frozenset(name for name in playing() if name in hopeless or not self._pool.spare_lacks(name))
 
     @property
     def matches(self) -> tuple[Match, ...]:
@@ -156,7 +158,7 @@ class Player:
 
     async def open(self) -> None:
         """Starts the first worker and the compilation of missing kernels; takes up the journal's matches."""
-        self._pool.do_without(set(playing()) - self._keeper.ready)
+        self._pool.do_without(self._lacking())
         found = [] if self._journal is None else list(self._journal.unfinished(Moment.present()))
         self._pool.start(at_once=not found)
         self._upkeep = [
@@ -189,7 +191,13 @@ class Player:
 
     async def health(self) -> tuple[str, bytes]:
         """Returns the page `/healthz`."""
-        state = {**self.statistics.health(), "available": self.available, "kernels": sorted(self.kernels)}
+        problems = [f"kernels for {name}: {reason}" for name, reason in sorted(self._keeper.failed.items())]
+        if self._pool.problem:
+            problems.append(self._pool.problem)
+        if not kernel_cache.is_kept():
+            problems.append("no folder for compiled kernels can be written: every worker compiles its own")
+        status = {"status": "degraded" if problems else "ok", "problems": problems}
+        state = {**status, **self.statistics.health(), "available": self.available, "kernels": sorted(self.kernels)}
         return "application/json", json.dumps(state).encode()
 
     async def metrics(self) -> tuple[str, bytes]:
@@ -279,6 +287,11 @@ class Player:
                 log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
                 self._drop(match)
 
+    def _lacking(self) -> set[str]:
+        """Returns the groups of kernels that workers do without: those not compiled yet, or where none are kept, those
+        that would take each worker too long."""
+        return set(playing()) - (self._keeper.ready if kernel_cache.is_kept() else {CIRCUIT, TREE})
+
     def _renew_kernels(self) -> None:
         """Has all kernels compiled again: those in the cache cannot be loaded."""
         log.error("the compiled kernels cannot be loaded: they are thrown away and compiled again")
@@ -291,7 +304,7 @@ class Player:
                 return
             self._keeper.close()
             self._keeper = KernelKeeper(playing())
-            self._pool.do_without(set(playing()) - self._keeper.ready)
+            self._pool.do_without(self._lacking())
             await self._compile_kernels()
 
         self._upkeep.append(asyncio.create_task(renew()))
@@ -312,7 +325,7 @@ class Player:
             for name in sorted(settled & keeper.failed.keys()):
                 log.error("played without the kernels for %s: %s", name, keeper.failed[name])
             if settled:
-                self._pool.do_without(set(playing()) - keeper.ready)
+                self._pool.do_without(self._lacking())
             if settled or time.monotonic() - told > PROGRESS_SECONDS:
                 told = time.monotonic()
                 report = await asyncio.to_thread(keeper.report, playing())

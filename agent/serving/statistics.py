@@ -105,7 +105,6 @@ class Statistics:
     def health(self) -> dict[str, object]:
         """Returns a summary, as JSON data."""
         return {
-            "status": "ok",
             "uptime": round(time.monotonic() - self.begun, 3),
             "restarts": self.restarts,
             "matches": self.running(),

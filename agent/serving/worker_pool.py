@@ -16,6 +16,7 @@ from agent.processes import start_module
 from agent.serving.clock import Instant, now
 from agent.serving.light_workers import LIGHT, Adopted, adopt
 from agent.worker.messages import HEADER, Alive, Command, Prepared, Report, Warm, frame
+from games import kernel_cache
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,9 @@ FAILURE_DELAY = 5.0
 WARM_SECONDS = 30.0
 """Most seconds for a worker to load its kernels from the cache; usually it takes two."""
 
+COMPILING_SECONDS = 900.0
+"""Most seconds for a worker to compile its kernels, where none are kept."""
+
 SILENT_AFTER = 10.0
 """Seconds without a sign of life after which a spare is replaced; the pulse may be late on a loaded machine."""
 
@@ -36,6 +40,11 @@ UNLOADABLE = 2
 
 LIGHT_AFTER = 0.2
 """Seconds that a match waits for a warm worker before it gets a light one."""
+
+
+def warm_seconds() -> float:
+    """Returns the most seconds for a worker to have its kernels."""
+    return WARM_SECONDS if kernel_cache.is_kept() else COMPILING_SECONDS
 
 
 class Worker:
@@ -91,7 +100,7 @@ class Worker:
         At the first check, this process itself may not have got to read the reports.
         """
         # Before its first report, a worker may wait for a busy machine.
-        since, patience = (self._started, WARM_SECONDS) if self._told is None else (self._told, SILENT_AFTER)
+        since, patience = (self._started, warm_seconds()) if self._told is None else (self._told, SILENT_AFTER)
         missed, self._missed = self._missed, now() - since > patience
         if missed and self._missed:
             log.error("worker %d hangs before it has a match: another one is started", self.pid)
@@ -149,6 +158,8 @@ class WorkerPool:
         self._on_unloadable = on_unloadable
         self._failures = 0
         """Workers in a row that ended while loading their kernels."""
+        self.problem = ""
+        """Reason for which the last worker is of no use; empty if it is warm."""
         self._early = list(early)
         self._without: frozenset[str] = frozenset()
         self._spare: Worker | None = None
@@ -273,27 +284,30 @@ class WorkerPool:
                     # A worker was given back meanwhile.
                     self.release(self._spare)
                 self._spare = worker
-                async with asyncio.timeout(WARM_SECONDS):
+                async with asyncio.timeout(warm_seconds()):
                     await worker.warm.wait()
             except TimeoutError:
-                log.error("worker %d is not warm after %.0f s: another one is started", worker.pid, WARM_SECONDS)
+                self.problem = f"a worker was not warm after {warm_seconds():.0f} s"
+                log.error("worker %d is not warm after %.0f s: another one is started", worker.pid, warm_seconds())
                 if self._spare is worker:
                     self._spare = None
                 self.release(worker)
                 self._wanted.set()
                 continue
             except OSError as error:
-                log.error("a worker cannot be started: %s", error)
+                self.problem = f"a worker cannot be started: {error}"
+                log.error(self.problem)
                 await asyncio.sleep(FAILURE_DELAY)
                 continue
             if worker.lost.is_set():
-                log.error("a worker ended while it was loading its kernels")
+                self.problem = "a worker ended while it was loading its kernels"
+                log.error(self.problem)
                 self._failures += 1
                 if self._failures % UNLOADABLE == 0:
                     self._on_unloadable()
                 await asyncio.sleep(FAILURE_DELAY)
                 continue
-            self._failures = 0
+            self._failures, self.problem = 0, ""
             log.info("worker %d is warm after %.1f s", worker.pid, time.monotonic() - started)
             await self._announce()
 

@@ -74,9 +74,13 @@ def _claim_free(available: Sequence[int], count: int) -> CoreClaim:
 
 
 def _lock(core: int) -> IO[bytes] | None:
-    folder = Path(tempfile.gettempdir()) / f"ggp-agent-cores-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    file = open(folder / str(core), "ab")  # noqa: SIM115 - kept open as long as the core is claimed
+    try:
+        folder = Path(tempfile.gettempdir()) / f"ggp-agent-cores-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        file = open(folder / str(core), "ab")  # noqa: SIM115 - kept open as long as the core is claimed
+    except OSError:
+        # Where nothing can be written, others' claims are not known.
+        return open(os.devnull, "ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
