@@ -154,6 +154,11 @@ def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.A
     )
 
 
+def peer_of(request: web.BaseRequest) -> str:
+    """The sender's address, of IPv4 as such also at a socket for IPv4 and IPv6; empty for a Unix socket."""
+    return (request.remote or "").removeprefix("::ffff:")
+
+
 async def _end_parsers(app: web.Application) -> None:
     app[PARSERS].shutdown(wait=False, cancel_futures=True)
 
@@ -177,7 +182,7 @@ async def _welcome(site: Site, request: web.Request) -> web.StreamResponse:
 async def _only_allowed(request: web.Request, handler: Callable[[web.Request], Awaitable[Any]]) -> Any:
     """Answers requests from allowed addresses, and marks the connection as used."""
     request.app[ANSWERING].add(request.protocol)
-    peer = request.remote
+    peer = peer_of(request)
     # A Unix socket has no address.
     if not peer or request.app[GATEKEEPER](peer):
         return await handler(request)
@@ -238,7 +243,7 @@ async def _preflight(request: web.Request) -> web.Response:
 async def _answer(request: web.Request) -> web.Response:
     waited, round_trip = _times(request)
     at = time.monotonic() - waited
-    peer = request.remote or "unknown"
+    peer = peer_of(request) or "unknown"
     try:
         message, dialect = await _parse(request)
     except (TextError, _RefusedError) as error:

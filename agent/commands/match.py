@@ -19,6 +19,7 @@ from agent.commands.options import (
     own_rulesheets,
     players,
     seconds,
+    usable_memory,
     write_json,
 )
 
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         play_clock=options.play_clock,
         scramble=options.scramble,
         seed=options.seed,
-        memory=options.memory,
+        memory=usable_memory(options.memory) if "agent" in options.players else None,
         watch=options.watch,
         human_clock=options.human_clock,
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
+import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 Run: TypeAlias = Callable[[argparse.Namespace], tuple[int, object]]
 """Runs a command; returns its exit status and its result as JSON data."""
+
+log = logging.getLogger(__name__)
 
 OK, DIFFERENT, WRONG_INPUT, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 """Exit statuses: success, bad result, could not run, interrupted by the user, nobody reads the output any more."""
@@ -52,6 +56,32 @@ def write_json(path: Path, result: object) -> None:
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+
+
+def check_folder(folder: Path) -> None:
+    """Creates a folder. Raises `InputError` where no file can be written in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror}") from None
+
+
+def usable_memory(memory: Path | None) -> Path | None:
+    """Returns the folder of `--memory`, None if it is the default and cannot be written, which is said.
+
+    Raises `InputError` for any other that cannot be written.
+    """
+    try:
+        if memory is not None:
+            check_folder(memory)
+    except InputError as error:
+        if memory != default_memory():
+            raise
+        log.warning("what is learnt of games is not kept: %s", error)
+        return None
+    return memory
 
 
 def add_memory_options(parser: argparse.ArgumentParser) -> None:

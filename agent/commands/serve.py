@@ -9,7 +9,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.commands.options import OK, add_command, add_memory_options, count, port, seconds, write_json
+from agent.commands.options import (
+    OK,
+    add_command,
+    add_memory_options,
+    check_folder,
+    count,
+    port,
+    seconds,
+    usable_memory,
+    write_json,
+)
 from agent.errors import InputError
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS
 from games import kernel_cache
@@ -35,7 +45,7 @@ def add(commands: Commands) -> None:
         "Serves the agent over HTTP. A game manager connects to http://HOST:PORT, sends the rules of a match and asks "
         "for moves. The agent says `available` when its kernels are loaded. Stop it with Ctrl-C.",
     )
-    parser.add_argument("--host", default="0.0.0.0", help="address to listen on (default: all, %(default)s)")
+    parser.add_argument("--host", help="address to listen on (default: all, of IPv4 and IPv6)")
     parser.add_argument("--port", type=port, default=DEFAULT_PORT, help="port to listen on (default: %(default)s)")
     parser.add_argument(
         "--margin",
@@ -116,7 +126,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Serves until it is stopped. Raises `InputError` if it cannot listen."""
     from agent.logs import JSON_LOGS, start_logging
-    from agent.serving.supervisor import inherited_socket, listen, raise_descriptors, raise_priority
+    from agent.serving.supervisor import RESTARTS, inherited_socket, listen, raise_descriptors, raise_priority
 
     # From the beginning: a match may wait for this process to be ready.
     raise_priority()
@@ -126,10 +136,15 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     start_logging()
     if kernel_cache.notice:
         log.warning(kernel_cache.notice)
+    if RESTARTS not in os.environ:
+        # Later the disk may come back, and there are matches to play.
+        for folder in filter(None, (options.journal, options.records)):
+            check_folder(folder)
+        options.memory = usable_memory(options.memory)
     try:
         listener = inherited_socket() or listen(options.host, options.port)
     except OSError as error:
-        raise InputError(f"{options.host}:{options.port}: {error.strerror or error}") from None
+        raise _not_listening(options, error) from None
     return _supervise(options, listener) if options.supervised else _serve(options, listener)
 
 
@@ -142,7 +157,8 @@ def _supervise(options: argparse.Namespace, listener: socket.socket) -> tuple[in
     if options.json is not None:
         # Written at once: scripts want to know the port.
         write_json(options.json, result)
-    command = (sys.executable, "-m", "agent.cli", *options.arguments, "--no-supervisor")
+    memory = () if options.memory else ("--no-memory",)
+    command = (sys.executable, "-m", "agent.cli", *options.arguments, *memory, "--no-supervisor")
     return Supervisor(listener, command, module_environment()).run(), result
 
 
@@ -187,14 +203,20 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
     try:
         asyncio.run(serve(serving, started, listener, early))
     except OSError as error:
-        raise InputError(f"{options.host}:{options.port}: {error.strerror or error}") from None
+        raise _not_listening(options, error) from None
     return OK, result
+
+
+def _not_listening(options: argparse.Namespace, error: OSError) -> InputError:
+    host = options.host or ""
+    place = f"[{host}]:{options.port}" if ":" in host else f"{host}:{options.port}" if host else f"port {options.port}"
+    return InputError(f"{place}: {error.strerror or error}")
 
 
 def _result(options: argparse.Namespace, listener: socket.socket) -> dict[str, object]:
     address = listener.getsockname()
-    port = address[1] if isinstance(address, tuple) else options.port
-    return {"host": options.host, "port": port, "process": os.getpid()}
+    host, port = address[:2] if isinstance(address, tuple) else (options.host, options.port)
+    return {"host": host, "port": port, "process": os.getpid()}
 
 
 def _network(text: str) -> Network:

@@ -102,9 +102,23 @@ def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
         except ValueError:
             return False
         mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-        return any((mapped or address) in network for network in networks)
+        same = {mapped or address}
+        if address.is_loopback:
+            # Browsers choose one for localhost.
+            same |= {ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")}
+        return any(one in network for one in same for network in networks)
 
     return allowed if networks else lambda text: True
+
+
+def address_of(host: str, port: int) -> str:
+    """Returns the address of a server in a browser's spelling."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def page_host(host: str) -> str:
+    """Returns a name of this machine at which a server that listens on `host` is reached."""
+    return {"::": "localhost", "0.0.0.0": "127.0.0.1"}.get(host, host)
 
 
 class Player:
@@ -378,9 +392,13 @@ async def serve(
         site = web.TCPSite(runner, options.host, options.port) if listener is None else web.SockSite(runner, listener)
         await site.start()
         host, port = runner.addresses[0][:2]
-        log.info("listening on http://%s:%d (process %d)", host, port, os.getpid())
+        log.info("listening on %s (process %d)", address_of(host, port), os.getpid())
         if page is not None:
-            log.info("matches are shown at http://localhost:%d/", port)
+            shown = page_host(host)
+            if gatekeeper(options.allow)("127.0.0.1" if shown == "localhost" else shown):
+                log.info("matches are shown at %s/", address_of(shown, port))
+            else:
+                log.info("matches are shown to the addresses given with --allow, at port %d", port)
         if started is not None:
             started(port)
         announcer = asyncio.create_task(_announce(player))

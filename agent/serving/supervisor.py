@@ -9,6 +9,7 @@ It does nothing else and imports next to nothing: little can go wrong.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import resource
@@ -46,8 +47,20 @@ MOST_DESCRIPTORS = 1 << 16
 _ASKED_TO_END = (signal.SIGTERM, signal.SIGINT)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Returns a listening socket; port 0 takes a free one. Raises `OSError`."""
+def listen(host: str | None, port: int) -> socket.socket:
+    """Returns a listening socket; port 0 takes a free one. Raises `OSError`.
+
+    Without a host it is for all addresses, also those of IPv6 where the machine has any: many resolve localhost to ::1.
+    """
+    if not host:
+        # A machine without IPv6 has no such sockets, or not this address.
+        with contextlib.suppress(ValueError):
+            try:
+                return socket.create_server(("", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
+            except OSError as error:
+                if error.errno != errno.EADDRNOTAVAIL:
+                    raise
+        return socket.create_server(("", port), backlog=BACKLOG)
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     return socket.create_server(address[:2], family=family, backlog=BACKLOG)
 

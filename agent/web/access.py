@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from protocol.server import peer_of
+
 TOKEN_HEADER = "X-Page-Token"
 
 HOW_TO_ALLOW = (
@@ -51,6 +53,13 @@ def own_name(host: str) -> bool:
     return True
 
 
+def is_here(request: web.Request) -> bool:
+    """Returns whether a request comes from this machine: from a loopback address, or from where it is sent to."""
+    peer = peer_of(request)
+    local = None if request.transport is None else request.transport.get_extra_info("sockname")
+    return is_loopback(peer) or (isinstance(local, tuple) and peer == local[0].removeprefix("::ffff:"))
+
+
 class Access:
     """Access to one site."""
 
@@ -66,14 +75,14 @@ class Access:
             raise web.HTTPForbidden(
                 text="This page is not known by that name: use the machine's address or localhost.\n"
             )
-        if not (self._everyone_allowed or is_loopback(request.remote)):
-            raise web.HTTPForbidden(text=HOW_TO_ALLOW.format(address=request.remote))
+        if not (self._everyone_allowed or is_here(request)):
+            raise web.HTTPForbidden(text=HOW_TO_ALLOW.format(address=peer_of(request)))
 
     def check_action(self, request: web.Request) -> None:
         """Raises `HTTPForbidden` for a request that may not change anything."""
         self.check(request)
         origin = request.headers.get("Origin")
-        if not is_loopback(request.remote) or (origin is not None and urlsplit(origin).netloc != request.host):
+        if not is_here(request) or (origin is not None and urlsplit(origin).netloc != request.host):
             raise web.HTTPForbidden(text="Only the page itself, on this machine, can do that.\n")
         if not secrets.compare_digest(request.headers.get(TOKEN_HEADER, ""), self.token):
             raise web.HTTPForbidden(text="The page was loaded before this match began: reload it.\n")
