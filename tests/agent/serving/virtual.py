@@ -187,6 +187,7 @@ class FakePool:
     """Gives out prepared workers, one after the other."""
 
     warm = True
+    problem = ""
     memory = 0
     """Bytes of address space for each worker."""
 
