@@ -17,7 +17,7 @@ import pytest
 
 from agent.checking import describe
 from agent.cli import LABORATORY, MOVED, main, make_parser
-from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT, default_memory
+from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT, default_memory, usable_memory
 from agent.kernels import progress
 from agent.refereeing import agent_process
 from agent.serving.clock import SILENCE_SECONDS
@@ -342,7 +342,26 @@ def test_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert f"127.0.0.1:{port}" in fails(["serve", "--host", "127.0.0.1", "--port", str(port)], capsys)
+        assert f"127.0.0.1:{port}: " in fails(["serve", "--host", "127.0.0.1", "--port", str(port)], capsys)
+        assert f"port {port}: " in fails(["serve", "--port", str(port)], capsys)
+
+
+@pytest.mark.parametrize("option", ["--journal", "--records", "--memory"])
+def test_folder_that_cannot_be_written(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that cannot be made is named before the server starts."""
+    (tmp_path / "file").touch()
+    message = fails(["serve", "--port", "0", option, str(tmp_path / "file" / "folder")], capsys)
+    assert message == f"{tmp_path}/file/folder: Not a directory\n"
+
+
+def test_default_memory_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A user who can write nothing has no memory, and a line says so."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert usable_memory(default_memory()) is None
+    assert "what is learnt of games is not kept" in caplog.text
 
 
 def test_interrupted_match_leaves_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

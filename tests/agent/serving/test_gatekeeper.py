@@ -19,3 +19,10 @@ def test_addresses_and_networks() -> None:
         assert allowed(address)
     for address in ("11.0.0.1", "192.0.2.2", "::1", "unknown", ""):
         assert not allowed(address)
+
+
+def test_localhost_may_have_either_address() -> None:
+    """Browsers choose an IP version for localhost: where one is allowed, so is the other."""
+    assert gatekeeper((ip_network("127.0.0.1"),))("::1")
+    assert gatekeeper((ip_network("::1"),))("127.0.0.1")
+    assert not gatekeeper((ip_network("10.0.0.0/8"),))("::1")

@@ -6,7 +6,9 @@ import asyncio
 import io
 import json
 import logging
+import re
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,12 +19,27 @@ import aiohttp
 import pytest
 
 from agent.kernels import progress
-from agent.search.kernel_groups import playing
+from agent.search.kernel_groups import CIRCUIT, TREE, playing
 from agent.serving import journal
 from agent.serving.player import Player, ServeOptions, serve
+from agent.serving.supervisor import listen
+from games import kernel_cache
 from tests.agent.serving.virtual import FakeKeeper, FakePool, FakeWorker, fake_player
 
 START = "(START m x ((role x) (role y) (legal x a) (legal x b) (legal y c)) 600 600)"
+
+
+def _has_ipv6() -> bool:
+    with socket.socket(socket.AF_INET6) if socket.has_ipv6 else socket.socket() as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            return False
+    return True
+
+
+HAS_IPV6 = _has_ipv6()
+"""Whether this machine has an address of IPv6: at least its own."""
 
 
 class Served:
@@ -44,14 +61,14 @@ class Served:
 
 
 @asynccontextmanager
-async def served(options: ServeOptions) -> AsyncIterator[Served]:
+async def served(options: ServeOptions, listener: socket.socket | None = None) -> AsyncIterator[Served]:
     """Serves until SIGTERM."""
     here, loop = Served(), asyncio.get_running_loop()
     started: asyncio.Future[int] = loop.create_future()
     interval = sys.getswitchinterval()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(loop, "add_signal_handler", here.handlers.__setitem__)
-        serving = asyncio.create_task(serve(options, started.set_result))
+        serving = asyncio.create_task(serve(options, started.set_result, listener))
         await asyncio.wait({serving, started}, return_when=asyncio.FIRST_COMPLETED)
         here.port = await started
         yield here
@@ -87,6 +104,61 @@ async def test_match_is_played(pool: FakePool) -> None:
         assert {"ggp_agent_turns_total 2.0", "ggp_agent_matches_running 1.0"} <= set(metrics)
         assert await server.ask("(STOP m (b c))") == (200, "done")
         assert json.loads((await server.ask("", "/healthz"))[1])["matches"] == 0
+
+
+async def test_health_tells_what_is_wrong(pool: FakePool) -> None:
+    """A server whose workers do not start, or that lacks kernels, does not call itself well."""
+    async with served(ServeOptions()) as server:
+        pool.problem = "a worker cannot be started: no memory"
+        health = json.loads((await server.ask("", "/healthz"))[1])
+        assert (health["status"], health["problems"]) == ("degraded", [pool.problem])
+
+
+async def test_workers_compile_the_most_useful_kernels_where_none_are_kept(
+    pool: FakePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Circuits and tree search play any game; the rest would take every worker minutes."""
+    monkeypatch.setattr(kernel_cache, "is_kept", lambda: False)
+    async with served(ServeOptions()) as server:
+        assert set(playing()) - pool.without == {CIRCUIT, TREE}
+        assert "available" in (await server.ask("(INFO)"))[1]
+        health = json.loads((await server.ask("", "/healthz"))[1])
+        assert health["status"] == "degraded"
+        assert "every worker compiles its own" in health["problems"][0]
+
+
+@pytest.mark.parametrize("host", [None, "::1", "127.0.0.1", "127.0.0.2"])
+async def test_page_is_where_the_log_says(pool: FakePool, host: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    """The announced address of the page is answered, whatever the server listens on."""
+    caplog.set_level(logging.INFO)
+    if host == "::1" and not HAS_IPV6:
+        return
+    async with served(ServeOptions(), listen(host, 0)) as server:
+        (announced,) = re.findall(r"matches are shown at (\S+)", caplog.text)
+        async with aiohttp.ClientSession() as session, session.get(f"{announced}page/matches") as reply:
+            assert reply.status == 200
+        assert announced == f"http://{ {None: 'localhost', '::1': '[::1]'}.get(host, host) }:{server.port}/"
+
+
+async def test_page_for_allowed_addresses_only_is_not_announced_here(
+    pool: FakePool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where this machine is not allowed, no address of it is named."""
+    caplog.set_level(logging.INFO)
+    async with served(ServeOptions(allow=(ip_network("192.0.2.0/24"),))) as server:
+        assert "shown at http" not in caplog.text
+        assert f"given with --allow, at port {server.port}" in caplog.text
+
+
+@pytest.mark.parametrize("own", ["127.0.0.1", "::1"] if HAS_IPV6 else ["127.0.0.1"])
+async def test_all_addresses_are_listened_on(pool: FakePool, own: str, caplog: pytest.LogCaptureFixture) -> None:
+    """By default IPv4 and IPv6 are answered at one port, and the log spells IPv4 addresses as usual."""
+    async with served(ServeOptions(), listen(None, 0)) as server:
+        reader, writer = await asyncio.open_connection(own, server.port)
+        writer.write(b"POST / HTTP/1.0\r\nContent-Length: 1\r\n\r\n(")
+        assert b"busy" in await reader.read()
+        writer.close()
+    assert f"POST from {own} is no message" in caplog.text
 
 
 @pytest.mark.parametrize("page", [True, False])

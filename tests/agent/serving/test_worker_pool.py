@@ -57,6 +57,7 @@ async def test_kernels_that_nobody_can_load_are_reported(monkeypatch: pytest.Mon
     pool = WorkerPool(1, on_unloadable=lambda: reported.set_result(started))
     pool.start()
     assert await asyncio.wait_for(reported, PATIENCE) == 2
+    assert pool.problem == "a worker ended while it was loading its kernels"
     await pool.close()
 
 
@@ -78,6 +79,7 @@ async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.Monke
     pool.start()
     acquired: object = await asyncio.wait_for(pool.acquire(latest=True), PATIENCE)
     assert acquired is started[1]
+    assert pool.problem == ""
     await pool.close()
 
 

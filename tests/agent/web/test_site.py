@@ -16,7 +16,7 @@ from yarl import URL
 
 from agent.search.engine import Opinion, Score
 from agent.serving.page import Page
-from agent.web.access import Access, is_loopback, own_name
+from agent.web.access import Access, is_here, is_loopback, own_name
 from agent.web.gallery import Gallery
 from agent.web.transcript import Transcript
 from protocol.kif import read_rulesheet
@@ -195,6 +195,14 @@ def test_loopback(address: str | None, expected: bool) -> None:
     assert is_loopback(address) is expected
 
 
+@pytest.mark.parametrize(("peer", "expected"), [("192.0.2.1", True), ("::ffff:192.0.2.1", True), ("192.0.2.2", False)])
+def test_machine_reaches_itself_at_any_address(peer: str, expected: bool) -> None:
+    """Who has the address that it sends to is this machine."""
+    transport = SimpleNamespace(get_extra_info=lambda name: ("::ffff:192.0.2.1", 9147, 0, 0))
+    request = SimpleNamespace(remote=peer, transport=transport)
+    assert is_here(request) is expected  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("host", "expected"),
     [
@@ -210,7 +218,7 @@ def test_names_of_this_machine(host: str, expected: bool) -> None:
 @pytest.mark.parametrize(("remote", "everyone", "allowed"), [("192.0.2.7", False, False), ("192.0.2.7", True, True)])
 def test_other_machines_are_told_how_to_be_allowed(remote: str, everyone: bool, allowed: bool) -> None:
     """Other machines see the page only if addresses were allowed; else the 403 says how."""
-    request = SimpleNamespace(host="192.0.2.1:9147", remote=remote, headers={})
+    request = SimpleNamespace(host="192.0.2.1:9147", remote=remote, transport=None, headers={})
     access = Access(everyone_allowed=everyone)
     if allowed:
         access.check(request)  # type: ignore[arg-type]
