@@ -142,9 +142,10 @@ def default_memory() -> Path | None:
     """Returns the folder by the XDG Base Directory Specification; None for a user without a home."""
     chosen = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
-        return (chosen if chosen.is_absolute() else Path.home() / ".local" / "state") / "ggp-agent" / "memory"
+        base = chosen if chosen.is_absolute() else Path.home() / ".local" / "state"
     except RuntimeError:
         return None
+    return base / "ggp-agent" / "memory" if base.is_absolute() else None
 
 
 def own_rulesheets() -> str:

@@ -109,6 +109,8 @@ def test_memory_is_in_the_users_folder_for_state(tmp_path: Path, monkeypatch: py
         assert not hasattr(make_parser().parse_args(command), "memory")
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     assert default_memory() == Path.home() / ".local" / "state" / "ggp-agent" / "memory"
+    monkeypatch.setenv("HOME", "relative")
+    assert default_memory() is None
     monkeypatch.setattr(Path, "home", partial(_no_home, Path))
     assert default_memory() is None
 

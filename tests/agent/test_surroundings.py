@@ -188,7 +188,7 @@ def test_other_systems_are_told_in_a_sentence() -> None:
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A Python without one of the packages of others is told before anything fails for want of it."""
     monkeypatch.setitem(sys.modules, "clingo", None)
-    assert main(["serve"]) == WRONG_INPUT
+    assert main(["validate", "tic_tac_toe"]) == WRONG_INPUT
     assert "lacks clingo: install" in capsys.readouterr().err
 
 

@@ -26,6 +26,7 @@ from agent.lab.training.reversi.campaign import ReversiCampaign, run
 from agent.search.reversi.training.self_play import SelfPlaySettings
 from tests.agent.lab.jobs.contract import check_losses, check_results
 from tests.agent.lab.jobs.jobs import Dice, dice, slower_each_time, thrown
+from tests.agent.surroundings import trapped
 from tests.ports import refusing_port
 
 ray = pytest.importorskip("ray", reason="needs Ray (the extra `cluster`)")
@@ -125,13 +126,18 @@ def test_machines_are_compared(nodes: Nodes, tmp_path: Path) -> None:
 
 
 @pytest.mark.ray
-def test_table_of_a_tournament_is_that_of_local_processes(nodes: Nodes, tmp_path: Path) -> None:
-    """The command gives the same table for the same players, games and seed."""
+def test_table_of_a_tournament_is_that_of_local_processes(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command gives the same table for the same players, games and seed; nothing in its folder is imported."""
+    fallen = trapped(tmp_path)
+    monkeypatch.chdir(tmp_path)
     command = ["tournament", "tic_tac_toe", "--players", "random:1,random:2,legal", "--rounds", "2", "--opening", "1"]
     local, spread = tmp_path / "local.json", tmp_path / "spread.json"
     assert main([*command, "--jobs", "1", "--json", str(local)]) == OK
     assert main([*command, "--cluster", nodes.address, "--json", str(spread)]) == OK
     assert json.loads(spread.read_text()) == json.loads(local.read_text())
+    assert not fallen.exists()
 
 
 @pytest.mark.ray
