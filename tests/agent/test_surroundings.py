@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from agent.cli import REQUIRED, main
-from agent.commands.options import OK, UNREAD, WRONG_INPUT
+from agent.commands.options import INTERRUPTED, OK, UNREAD, WRONG_INPUT
 from agent.kernels.progress import prepare
 from agent.processes import module_environment
+from agent.refereeing.hosting import Printer
+from agent.refereeing.record import MatchRecord
 from agent.search.kernel_groups import playing
 from games.kernel_cache import cache_folder, sources_digest
 from tests.agent.surroundings import (
@@ -137,6 +139,18 @@ def test_command_ends_quietly_when_nobody_reads_on(command: tuple[str, ...]) -> 
     assert process.wait(PATIENCE) == UNREAD
     assert "Traceback" not in told
     assert "BrokenPipe" not in told
+
+
+def test_match_that_nobody_watches_on_leaves_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was played until nobody read on is in the record."""
+
+    def cut_off(self: Printer, record: MatchRecord) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(Printer, "stepped", cut_off)
+    record = tmp_path / "record.json"
+    assert main(["match", "tic_tac_toe", "--players", "legal,legal", "--record", str(record)]) == INTERRUPTED
+    assert len(json.loads(record.read_text())["moves"]) == 1
 
 
 @pytest.mark.parametrize("command", [("--help",), ("validate", "tic_tac_toe")])

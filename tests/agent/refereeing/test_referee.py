@@ -15,7 +15,7 @@ from aiohttp import web
 from agent.refereeing.house_players import house_player
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import Participant, Referee
+from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -310,6 +310,28 @@ async def test_interrupted_match_is_aborted(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(asyncio.CancelledError):
             await match
     assert referee.record.outcome == "aborted"
+    assert "ABORT match.1" in heard[-1]
+
+
+async def test_match_that_nobody_can_watch_any_more_is_aborted() -> None:
+    """Where a step cannot be printed, as into `head`, every player gets ABORT."""
+    heard = []
+
+    async def answer(text: str) -> str:
+        heard.append(text)
+        return "ready"
+
+    class Unread(MatchWatcher):
+        """Prints into a broken pipe."""
+
+        def stepped(self, record: MatchRecord) -> None:
+            raise BrokenPipeError
+
+    async with AsyncExitStack() as stack:
+        referee = await open_referee(stack, tic_tac_toe(), [answer, "random"])
+        referee._watcher = Unread()
+        with pytest.raises(BrokenPipeError):
+            await referee.run()
     assert "ABORT match.1" in heard[-1]
 
 
