@@ -42,6 +42,14 @@ def test_more_cores_than_there_are(tmp_path: Path) -> None:
         LocalExecutor(1).run(JobSession(dice(tmp_path).open, cores=10_000), [Task(Dice(1))])
 
 
+def test_cores_are_not_claimed_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claims are files: without a folder for them, all cores are taken to be free."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    with closing(claim_cores(1)) as one, closing(claim_cores(1)) as other:
+        assert one.cores == other.cores
+
+
 def test_cores_are_claimed_by_one_worker_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A claimed core is nobody else's until it is given back."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
