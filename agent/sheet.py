@@ -79,7 +79,7 @@ class Remark:
 
 
 def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
-    """Returns the sheet in a file, None if it is invalid, and all remarks on it.
+    """Returns the sheet in a file, None if there are errors, and all remarks on it.
 
     Raises `InputError` where the file cannot be read.
     """
@@ -95,9 +95,10 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
         return None, [Remark("error", error.message, error.position, text)]
     except InvalidRulesError as error:
         return None, [_remark(path, source, diagnostic) for diagnostic in error.diagnostics]
-    return Sheet(path.stem, path, source, rulesheet, checked), [
-        _remark(path, source, diagnostic) for diagnostic in checked.diagnostics
-    ]
+    remarks = [_remark(path, source, diagnostic) for diagnostic in checked.diagnostics]
+    if any(remark.severity == "error" for remark in remarks):
+        return None, remarks
+    return Sheet(path.stem, path, source, rulesheet, checked), remarks
 
 
 def find(game: str) -> Path:

@@ -2,7 +2,8 @@
 
 `check` is lenient. Real rulesheets break the letter of the specification in many ways; if a meaning exists, the match
 goes on with a warning. Errors are only: statements that are no rules, variables that nothing binds, recursion through
-negation, roles or an initial state that depend on the state, no roles.
+negation, roles or an initial state that depend on the state, no roles. `does` below `legal`, `goal` or `terminal` is an
+error for authors alone: no move has been made there, so no `does` holds.
 
 Reference: Love, Hinrichs, Haley, Schkufza, Genesereth: General Game Playing: Game Description Language Specification,
 2008.
@@ -18,6 +19,7 @@ from games.gdl.rules.dependencies import components, dependency_components, depe
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
 from games.gdl.rules.domains import Domains
 from games.gdl.rules.evaluate import static_atoms
+from games.gdl.rules.moveless import without_moves
 from games.gdl.rules.normalise import normalise
 from games.gdl.rules.safety import make_safe
 from games.gdl.rules.terms import (
@@ -54,7 +56,7 @@ class CheckedRules:
     roles: tuple[Term, ...]
     """In the order of joint moves."""
     diagnostics: tuple[Diagnostic, ...]
-    """Warnings only."""
+    """Warnings, and errors that leave the sheet playable: `does` where no move has been made."""
 
 
 def check(rulesheet: Sequence[Term]) -> CheckedRules:
@@ -70,7 +72,9 @@ def check(rulesheet: Sequence[Term]) -> CheckedRules:
     _check_recursion(rules, diagnostics)
     roles = _find_roles(rules, diagnostics)
     _check_required(rules, diagnostics)
-    if any(found.severity == "error" for found in diagnostics):
+    playable = all(found.severity == "warning" for found in diagnostics)
+    rules = without_moves(rules, diagnostics)
+    if not playable:
         raise InvalidRulesError(diagnostics)
     return CheckedRules(tuple(rules), roles, tuple(diagnostics))
 
