@@ -84,9 +84,13 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
     Raises `InputError` where the file cannot be read.
     """
     try:
-        source = decode(path.read_bytes())
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+    if b"\0" in content:
+        message = "no UTF-8 text, perhaps UTF-16: save it as UTF-8"
+        return None, [Remark("error", message, None, f"{path}: error: {message}")]
+    source = decode(content)
     try:
         rulesheet = kif.read_rulesheet(source)
         checked = check(rulesheet)

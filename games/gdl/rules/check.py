@@ -17,11 +17,13 @@ from dataclasses import dataclass
 
 from games.gdl.rules.dependencies import components, dependency_components, dependency_graph, reachable, rule_calls
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
-from games.gdl.rules.domains import Domains
+from games.gdl.rules.domains import Domains, fed
 from games.gdl.rules.evaluate import static_atoms
 from games.gdl.rules.moveless import without_moves
 from games.gdl.rules.normalise import normalise
+from games.gdl.rules.oddities import KEYWORD_ARITIES, oddities
 from games.gdl.rules.safety import make_safe
+from games.gdl.rules.surface import has_imperfect_information, head_of
 from games.gdl.rules.terms import (
     Atom,
     Literal,
@@ -34,13 +36,10 @@ from games.gdl.rules.terms import (
     predicate,
     substitute_atom,
     term_text,
+    unify,
     variables,
 )
 from games.machine import LimitError, Term
-
-KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}
-"""Arities of the game's own relations."""
-
 
 _MOST_SUSPECTS = 1000
 """Most different rules compared in pairs for recursion through negation, so that a check takes seconds at most. More
@@ -62,21 +61,27 @@ class CheckedRules:
 def check(rulesheet: Sequence[Term]) -> CheckedRules:
     """Normalises and checks a rulesheet. Raises `InvalidRulesError`, with all diagnostics, if it has no meaning."""
     diagnostics: list[Diagnostic] = []
-    rules = normalise(rulesheet, diagnostics)
+    written = normalise(rulesheet, diagnostics)
     atoms = [index for index, statement in enumerate(rulesheet) if isinstance(statement, str)]
     if atoms:
         diagnostics.append(_warning(f"a bare atom, {rulesheet[atoms[0]]}, as a statement: taken for a fact", atoms[0]))
-    rules = make_safe(rules, diagnostics)
+    rules = make_safe(written, diagnostics)
     _check_arities(rules, diagnostics)
     _check_stratification(rules, diagnostics)
-    _check_recursion(rules, diagnostics)
     roles = _find_roles(rules, diagnostics)
-    _check_required(rules, diagnostics)
     playable = all(found.severity == "warning" for found in diagnostics)
+    if playable:
+        # After an error these would speak of what the mended sheet has.
+        domains = Domains(rules)
+        _check_recursion(rules, domains, diagnostics)
+        _check_required(rulesheet, rules, diagnostics)
+        _check_possible(rulesheet, written, rules, domains, diagnostics)
+    diagnostics += oddities(rulesheet)
     rules = without_moves(rules, diagnostics)
+    told = sorted(dict.fromkeys(diagnostics), key=lambda found: found.path)
     if not playable:
-        raise InvalidRulesError(diagnostics)
-    return CheckedRules(tuple(rules), roles, tuple(diagnostics))
+        raise InvalidRulesError(told)
+    return CheckedRules(tuple(rules), roles, tuple(told))
 
 
 def _error(message: str, *path: int) -> Diagnostic:
@@ -91,19 +96,12 @@ def _warning(message: str, *path: int) -> Diagnostic:
 
 
 def _check_arities(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
-    """Warns of names with several arities, and of relations that no rule concludes."""
+    """Warns of relations with several arities."""
     arities: dict[str, dict[int, int]] = defaultdict(dict)
-    concluded: set[Predicate] = {("true", 1), ("does", 2), ("distinct", 2)}
     for rule in rules:
-        concluded.add(predicate(rule.head))
-        arities[str(rule.head[0])].setdefault(len(rule.head) - 1, rule.statement)
-    missing: dict[Predicate, int] = {}
-    for rule in rules:
-        for literal in rule.body:
-            name, arity = predicate(literal.atom)
+        for atom in (rule.head, *[literal.atom for literal in rule.body]):
+            name, arity = predicate(atom)
             arities[name].setdefault(arity, rule.statement)
-            if (name, arity) not in concluded:
-                missing.setdefault((name, arity), rule.statement)
     for name, found in arities.items():
         if name in KEYWORD_ARITIES:
             for arity, statement in found.items():
@@ -113,8 +111,79 @@ def _check_arities(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None
         elif len(found) > 1:
             counts = " and ".join(map(str, found))
             diagnostics.append(_warning(f"`{name}` is used with {counts} arguments", max(found.values())))
-    for (name, arity), statement in missing.items():
-        diagnostics.append(_warning(f"`{name}` with {arity} arguments is never true: no rule concludes it", statement))
+
+
+def _check_possible(
+    rulesheet: Sequence[Term],
+    written: Sequence[Rule],
+    rules: Sequence[Rule],
+    domains: Domains,
+    diagnostics: list[Diagnostic],
+) -> None:
+    """Warns of literals that are true in no state, but for those whose rules ask for others.
+
+    `written` are the rules before they were made safe; relations that this unfolded have no domains.
+    """
+    unfolded = {predicate(rule.head) for rule in written} - {predicate(rule.head) for rule in rules}
+    impossible: dict[Atom, tuple[Rule, Atom]] = {}
+    for rule in written:
+        for literal in rule.body:
+            # Names with a space are auxiliary.
+            known = literal.atom[0] == "distinct" or " " in str(literal.atom[0])
+            if not known and predicate(literal.atom) not in unfolded and not domains.is_possible(literal.atom):
+                impossible.setdefault(_form(literal.atom), (rule, literal.atom))
+    reasons = {
+        form: {
+            _form(literal.atom)
+            for rule in written
+            if _may_conclude(rule.head, atom)
+            for literal in rule.body
+            if literal.positive and _form(literal.atom) in impossible
+        }
+        for form, (_, atom) in impossible.items()
+    }
+    stated = [(head,) if isinstance(head, str) else head for head in map(head_of, rulesheet)]
+    for members in components(reasons):
+        if set().union(*[reasons[form] for form in members]) <= set(members):
+            rule, atom = next(found for form, found in impossible.items() if form in members)
+            name, arity = predicate(atom)
+            text = term_text(atom) if arity else f"`{name}`"
+            if name == "true":
+                reason = "nothing makes it so, at the start or later"
+            elif name == "does":
+                reason = "no such move is ever legal"
+            elif any(_may_conclude(head, atom) for head in stated):
+                reason = "its rules can never fire"
+            else:
+                reason = "no rule concludes it"
+                if all(head[:1] != (name,) or len(head) != arity + 1 for head in stated):
+                    text = f"`{name}` with {arity} arguments"
+            path = _path_to(atom, rulesheet[rule.statement])
+            diagnostics.append(_warning(f"{text} is never true: {reason}", rule.statement, *path))
+
+
+def _form(atom: Atom) -> Atom:
+    return substitute_atom(atom, dict.fromkeys(variables(atom), "?"))
+
+
+def _may_conclude(head: Atom, atom: Atom) -> bool:
+    """Whether a rule with this head may conclude an instance of the atom, or make it true in a state."""
+    if not head or fed(predicate(head)) != fed(predicate(atom)):
+        return False
+    apart = {name: f"{name}'" for name in variables(head)}
+    return unify(substitute_atom(head, apart)[1:], atom[1:]) is not None
+
+
+def _path_to(atom: Atom, statement: Term) -> tuple[int, ...]:
+    """The place of a literal in the body of its statement; empty where it was rewritten."""
+    pending: list[tuple[Term, tuple[int, ...]]] = [(part, (i,)) for i, part in enumerate(statement) if i > 1]
+    while pending:
+        term, path = pending.pop(0)
+        if term == atom or (term,) == atom:
+            return path
+        if isinstance(term, tuple):
+            pending += [(part, (*path, i)) for i, part in enumerate(term) if i]
+    return ()
 
 
 def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
@@ -166,11 +235,9 @@ def _calling(members: Sequence[Rule]) -> list[Rule]:
     return list(found.values())
 
 
-def _check_recursion(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> None:
+def _check_recursion(rules: Sequence[Rule], domains: Domains, diagnostics: list[Diagnostic]) -> None:
     """Warns of recursion that nests terms ever deeper: there may be infinitely many."""
-    if not any(isinstance(part, tuple) for rule in rules if rule.body for part in rule.head):
-        return
-    for relation in Domains(rules).deep_relations:
+    for relation in domains.deep_relations:
         statement = next((rule.statement for rule in rules if predicate(rule.head) == relation), 0)
         diagnostics.append(_warning(f"`{relation[0]}` may build terms without end", statement))
 
@@ -191,13 +258,25 @@ def _find_roles(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> tuple[T
             statement = next(rule.statement for rule in concluding if rule.body)
             diagnostics.append(_error(f"`role` takes too long to work out: {error}", statement))
             return ()
-    if not roles:
+    if not roles and all(found.severity == "warning" for found in diagnostics):
         diagnostics.append(_error("no roles"))
     return tuple(roles)
 
 
-def _check_required(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
+def _check_required(rulesheet: Iterable[Term], rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> None:
     heads = {predicate(rule.head) for rule in rules}
+    graph = dependency_graph(rules)
+    for relation in (("base", 1), ("input", 2)):
+        for rule in rules:
+            asked = reachable(graph, [predicate(literal.atom) for literal in rule.body])
+            if predicate(rule.head) == relation and not asked.isdisjoint([("true", 1), ("does", 2)]):
+                message = f"`{relation[0]}` depends on the state, but speaks of all states"
+                diagnostics.append(_warning(message, rule.statement))
+                break
+    seeing = next((i for i, statement in enumerate(rulesheet) if has_imperfect_information([statement])), None)
+    if seeing is not None:
+        message = "`sees` makes it a game of imperfect information (GDL-II): managers of plain GDL cannot run it"
+        diagnostics.append(_warning(message, seeing))
     consequences = {
         ("init", 1): "the game starts with nothing true",
         ("next", 1): "nothing is true after the first move",

@@ -24,6 +24,7 @@ from games.gdl.rules.terms import (
     iterate_variables,
     predicate,
     resolve,
+    substitute_atom,
     substitute_rule,
     term_text,
     unify,
@@ -85,11 +86,14 @@ def _close(rule: Rule, relation: str, diagnostics: list[Diagnostic]) -> list[Rul
         if not free:
             body.append(literal)
             continue
-        names, text = " ".join(free), term_text(literal.atom)
+        # As they were written, before unfolding.
+        plain = {name: name.split(" ")[0] for name in variables(literal.atom)}
+        names, text = " ".join(plain[name] for name in free), term_text(substitute_atom(literal.atom, plain))
         if literal.atom[0] == "distinct":
             message = f"nothing binds {names} in {text}: always true"
         else:
-            message = f"nothing binds {names} in (not {text}): read as `for no {names}`"
+            reading = f"read as `for no {names}`; ggp-base's prover leaves the literal out, as if it were true"
+            message = f"nothing binds {names} in (not {text}): {reading}"
             kept = [name for name in variables(literal.atom) if name in bound]
             some = (f"{relation}.{len(made)}", *kept)
             made.append(Rule(some, (Literal(True, literal.atom),), rule.statement))
@@ -100,7 +104,8 @@ def _close(rule: Rule, relation: str, diagnostics: list[Diagnostic]) -> list[Rul
 
 def _bind_roles(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
     """The rules with roles that nothing binds bound to the game's roles."""
-    given = _given_arguments(rules)
+    # Rules of the game's own relations are not unfolded: what they leave open is an error of theirs.
+    given = {relation: places for relation, places in _given_arguments(rules).items() if relation[0] not in _GAME}
     result = []
     for rule in rules:
         role = rule.head[1] if predicate(rule.head) in _OF_ROLES else ""
