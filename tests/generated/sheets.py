@@ -334,8 +334,7 @@ class Sheet(Vocabulary):
             body.tests(pool, rng.choice((0, 1)))
             self.add(("goal", "?r", value), [*literals, *body.literals])
 
-
-    # ------------------------------------------------------------------------ against the letter, and with one meaning
+    # ----------------------------------------------------------------------- against the letter, and with one meaning
 
     def _leave_without_move(self) -> None:
         """Some role has a move only sometimes, or never."""

@@ -27,7 +27,6 @@ from games.gdl.rules.surface import has_imperfect_information, head_of
 from games.gdl.rules.terms import (
     Atom,
     Literal,
-    Predicate,
     Rule,
     Substitution,
     body_variables,

@@ -35,7 +35,9 @@ def oddities(rulesheet: Sequence[Term]) -> list[Diagnostic]:
         elif inner:
             functions.setdefault(name, {}).setdefault(arity or 0, place)
     for name in _WORDS & (constants.keys() | functions.keys()):
-        place, kind = (constants[name], "constant") if name in constants else (min(functions[name].values()), "function")
+        place, kind = (
+            (constants[name], "constant") if name in constants else (min(functions[name].values()), "function")
+        )
         found.append(_warning(f"`{name}` is a word of the language, here a {kind}", place))
     for name, places in functions.items():
         if 0 in places and name in constants:
@@ -79,7 +81,7 @@ def _disjunctions(rulesheet: Iterable[Term]) -> Iterator[Diagnostic]:
     for index, statement in enumerate(rulesheet):
         if not isinstance(statement, tuple) or statement[:1] != ("<=",):
             continue
-        pending: list[tuple[Term, bool, Place]] = [(part, False, (index, i)) for i, part in enumerate(statement) if i > 1]
+        pending: list[tuple[Term, bool, Place]] = [(statement[i], False, (index, i)) for i in range(2, len(statement))]
         while pending:
             term, inside, place = pending.pop()
             if not isinstance(term, tuple) or not term or term[0] not in _JUNCTIONS:

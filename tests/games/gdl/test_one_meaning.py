@@ -66,7 +66,8 @@ def played(machine: StateMachine, *joint_moves: Sequence[str]) -> list[set[str]]
     state, found = machine.initial(), []
     for joint_move in joint_moves:
         state = machine.next(state, joint_move)
-        found.append({str(fact) if isinstance(fact, str) else " ".join(map(str, fact)) for fact in machine.facts(state)})
+        facts = machine.facts(state)
+        found.append({fact if isinstance(fact, str) else " ".join(map(str, fact)) for fact in facts})
     return found
 
 
