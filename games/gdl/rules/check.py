@@ -40,6 +40,9 @@ from games.gdl.rules.terms import (
 )
 from games.machine import LimitError, Term
 
+_MOST_IMPOSSIBLE = 50
+"""Most literals told to be never true: a check takes no longer for sheets with thousands."""
+
 _MOST_SUSPECTS = 1000
 """Most different rules compared in pairs for recursion through negation, so that a check takes seconds at most. More
 are an error."""
@@ -68,19 +71,20 @@ def check(rulesheet: Sequence[Term]) -> CheckedRules:
     _check_arities(rules, diagnostics)
     _check_stratification(rules, diagnostics)
     roles = _find_roles(rules, diagnostics)
-    playable = all(found.severity == "warning" for found in diagnostics)
-    if playable:
-        # After an error these would speak of what the mended sheet has.
-        domains = Domains(rules)
-        _check_recursion(rules, domains, diagnostics)
-        _check_required(rulesheet, rules, diagnostics)
-        _check_possible(rulesheet, written, rules, domains, diagnostics)
     diagnostics += oddities(rulesheet)
+    if any(found.severity == "error" for found in diagnostics):
+        # What is missing may be what the errors are about, so nothing is said of that.
+        raise InvalidRulesError(_in_order(diagnostics))
+    domains = Domains(rules)
+    _check_recursion(rules, domains, diagnostics)
+    _check_required(rulesheet, rules, diagnostics)
+    _check_possible(rulesheet, written, rules, domains, diagnostics)
     rules = without_moves(rules, diagnostics)
-    told = sorted(dict.fromkeys(diagnostics), key=lambda found: found.path)
-    if not playable:
-        raise InvalidRulesError(told)
-    return CheckedRules(tuple(rules), roles, tuple(told))
+    return CheckedRules(tuple(rules), roles, _in_order(diagnostics))
+
+
+def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(dict.fromkeys(diagnostics), key=lambda found: found.path))
 
 
 def _error(message: str, *path: int) -> Diagnostic:
@@ -129,7 +133,9 @@ def _check_possible(
         for literal in rule.body:
             # Names with a space are auxiliary.
             known = literal.atom[0] == "distinct" or " " in str(literal.atom[0])
-            if not known and predicate(literal.atom) not in unfolded and not domains.is_possible(literal.atom):
+            if known or len(impossible) == _MOST_IMPOSSIBLE or predicate(literal.atom) in unfolded:
+                continue
+            if not domains.is_possible(literal.atom):
                 impossible.setdefault(_form(literal.atom), (rule, literal.atom))
     reasons = {
         form: {

@@ -48,9 +48,12 @@ def without_moves(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> list[
         used = [predicate(literal.atom)[0] for literal in rule.body if predicate(literal.atom) in on_moves]
         if used and rule.statement not in told:
             told.add(rule.statement)
-            message = f"`{used[0]}` in a rule of `{relation[0]}`: no move has been made there, so no `does` holds"
-            if used[0] != "does":
-                message = f"`{used[0]}` depends on `does`, in a rule of `{relation[0]}`: no move has been made there"
+            # Names with a space are auxiliary.
+            name = next((name for name in used if " " not in name), None)
+            place = f" in a rule of `{relation[0]}`"
+            wordings = {"does": f"`does`{place}", None: f"`{relation[0]}` depends on `does`"}
+            message = wordings.get(name, f"`{name}` depends on `does`,{place}")
+            message += ": no move has been made there, so no `does` holds"
             diagnostics.append(Diagnostic("error", message, (rule.statement,)))
     return result
 

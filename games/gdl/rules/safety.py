@@ -44,7 +44,10 @@ def make_safe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule
     """Safe rules of the same meaning; adds warnings to `diagnostics`, and errors for rules that have no meaning."""
     if all(_is_safe(rule) for rule in rules):
         return list(rules)
+    told = len(diagnostics)
     rules = _unfold_unsafe(_bind_roles(rules, diagnostics), diagnostics)
+    if any(found.severity == "error" for found in diagnostics[told:]):
+        return [rule for rule in rules if _is_safe(rule)]
     result: list[Rule] = []
     for rule in rules:
         unbound = _unbound_in_head(rule)
