@@ -82,14 +82,18 @@ class Remark:
 
 
 def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
-    """Returns the sheet in a file, None if it is invalid, and all remarks on it.
+    """Returns the sheet in a file, None if there are errors, and all remarks on it.
 
     Raises `InputError` where the file cannot be read.
     """
     try:
-        source = decode(_read(path))
+        content = _read(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+    if b"\0" in content:
+        message = "no UTF-8 text, perhaps UTF-16: save it as UTF-8"
+        return None, [Remark("error", message, None, f"{path}: error: {message}")]
+    source = decode(content)
     try:
         rulesheet = kif.read_rulesheet(source)
         checked = check(rulesheet)
@@ -98,9 +102,10 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
         return None, [Remark("error", error.message, error.position, text)]
     except InvalidRulesError as error:
         return None, [_remark(path, source, diagnostic) for diagnostic in error.diagnostics]
-    return Sheet(path.stem, path, source, rulesheet, checked), [
-        _remark(path, source, diagnostic) for diagnostic in checked.diagnostics
-    ]
+    remarks = [_remark(path, source, diagnostic) for diagnostic in checked.diagnostics]
+    if any(remark.severity == "error" for remark in remarks):
+        return None, remarks
+    return Sheet(path.stem, path, source, rulesheet, checked), remarks
 
 
 def _read(path: Path) -> bytes:

@@ -67,7 +67,11 @@ class StateMachine(ABC):
 
     @abstractmethod
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
-        """The state after one move per role. Raises `IllegalMoveError` for a move unknown to the rules."""
+        """The state after one move per role. Raises `IllegalMoveError` for a move unknown to the rules.
+
+        A role without a legal move does nothing, whatever move is given for it: no `does` of it holds, and the moves of
+        the others count.
+        """
 
     @abstractmethod
     def terminal(self, state: State) -> bool:

@@ -9,6 +9,8 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TypeAlias
 
+import numpy as np
+
 from agent.search.choosing import general
 from agent.search.engine import Engine
 from agent.search.kernel_groups import ALPHA_BETA, GENERAL, PLANNING, TREE, kernel_groups
@@ -29,6 +31,9 @@ EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 
 ENTRY_POINTS = "ggp_agent.engines"
 """Entry points of engines from other packages: the name of the engine, and an `EngineFactory`."""
+
+STUCK_MATCHES, STUCK_PLIES = 64, 200
+"""Random matches that tell whether a role may be without a legal move, and their greatest length."""
 
 _held_back: frozenset[str] = frozenset()
 _loaded: set[str] = set()
@@ -60,7 +65,8 @@ def engines_for(
     """The engines that can play a game, best first; each is made, and its kernels loaded, when it is asked for.
 
     Engines of other packages come first, then native families, then alpha-beta or tree search for two players, the
-    planner for one, tree search for any number, and Monte-Carlo search on any machine, which needs no kernels.
+    planner for one, tree search for any number, and Monte-Carlo search on any machine, which needs no kernels. It alone
+    goes on where one of several roles has no legal move: for the others, searches on circuits, the match ends there.
     `memory` is for engines that learn, `team` for engines on circuits that search with helpers.
     """
     if team is not None and isinstance(machine, CircuitMachine):
@@ -72,10 +78,15 @@ def engines_for(
         TREE: partial(tree.make_engine, team=team, setting=TreeSetting()),
     }
     factories = {**{f"engine {name}": factory for name, factory in plugged_in().items()}, **ours}
+    stuck: bool | None = None
     for group, factory in factories.items():
         if group in _held_back:
             continue
         try:
+            if group in (ALPHA_BETA, TREE):
+                stuck = _gets_stuck(machine) if stuck is None else stuck
+                if stuck:
+                    continue
             engine = factory(machine, role)
             if engine is not None and group in ours:
                 _load(group)
@@ -85,6 +96,15 @@ def engines_for(
         if engine is not None:
             yield engine
     yield MonteCarlo(machine, role)
+
+
+def _gets_stuck(machine: StateMachine) -> bool:
+    """Whether in random matches one of several roles has no legal move before the end."""
+    if not isinstance(machine, CircuitMachine) or len(machine.roles) == 1:
+        return False
+    found = machine.random_matches(STUCK_MATCHES, 1, max_plies=STUCK_PLIES)
+    legal, _ = machine.legal_of(found.states[(found.joint[:, 0] < 0) & ~found.terminal])
+    return not all(part.any(axis=1).all() for part in np.split(legal, machine.programs.role_start[1:-1], axis=1))
 
 
 def warm_up(without: Collection[str] = ()) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from games.gdl.rules.terms import Atom, Rule, term_text, unify
-from games.machine import GameError, LimitError, State, StateMachine, Term
+from games.machine import NO_MOVE, GameError, LimitError, State, StateMachine, Term
 
 JointMove: TypeAlias = tuple[Term, ...]
 """One move per role, in the order of the roles."""
@@ -136,8 +136,7 @@ def compare(seen: Observation, trusted: StateMachine) -> Difference | None:
             asked, facts, joint_move = "next state", seen.step.before, seen.step.joint_move
             before = trusted.state(facts)
             difference = _facts_differ(asked, "next", seen, trusted.facts(trusted.next(before, joint_move)))
-            # Any move of a role without legal moves is arbitrary, and so is the next state.
-            if difference is not None and all(trusted.legal(before, role) for role in range(len(trusted.roles))):
+            if difference is not None:
                 return difference
         asked, facts, joint_move = "terminal", seen.facts, None
         state = trusted.state(facts)
@@ -179,7 +178,7 @@ class CrossCheck:
         self.states = 0
         """Number of states compared and found equal."""
         self.matches = 0
-        """Number of matches finished: by their end, a dead end, a difference, or their length."""
+        """Number of matches finished: by their end, a difference, or their length."""
         self._tested = tested
         self._trusted = trusted
         self._random = random.Random(seed)
@@ -212,10 +211,10 @@ class CrossCheck:
             self.abandon()
             return difference
         self.states += 1
-        if seen.terminal or not all(seen.legal) or self.ply >= MAX_PLIES:
+        if seen.terminal or self.ply >= MAX_PLIES:
             self.abandon()
             return None
-        joint_move = tuple(self._random.choice(moves) for moves in seen.legal)
+        joint_move = tuple(self._random.choice(moves or (NO_MOVE,)) for moves in seen.legal)
         self._step = Step(seen.facts, joint_move)
         try:
             self._state = tested.next(state, joint_move)

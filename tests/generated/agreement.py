@@ -25,7 +25,7 @@ from games.gdl.rules import normalise as normal_form
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Rule
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.machine import GameError, LimitError, StateMachine
+from games.machine import NO_MOVE, GameError, LimitError, StateMachine
 from tests.generated.naive import Naive
 
 Term = Any
@@ -87,9 +87,9 @@ def record(sheet: Sheet, seed: int, matches: int = MATCHES, max_plies: int = 12)
                 positions.append(Position(facts, naive.legal(view), naive.terminal(view), naive.goals(view)))
             number = index[facts]
             here = positions[number]
-            if here.terminal or not all(here.legal):
+            if here.terminal:
                 break
-            joint = tuple([rng.choice(sorted(moves, key=repr)) for moves in here.legal])
+            joint = tuple([rng.choice(sorted(moves, key=repr)) if moves else NO_MOVE for moves in here.legal])
             if (number, joint) not in following:
                 following[number, joint] = naive.next(views[number], joint)
             facts = following[number, joint]
@@ -152,7 +152,10 @@ def batch_disagreement(machine: CircuitMachine, known: Record) -> str | None:
             return f"goals {values}, not {position.goals}, in {_text(position.facts)}"
     if known.moves:
         numbers = [number for number, _, _ in known.moves]
-        joint = [[machine.move_index(i, move) for i, move in enumerate(moves)] for _, moves, _ in known.moves]
+        joint = [
+            [machine.move_index(i, move) if known.positions[number].legal[i] else -1 for i, move in enumerate(moves)]
+            for number, moves, _ in known.moves
+        ]
         nexts = machine.next_of(packed[numbers], np.array(joint, np.int32))
         for (number, moves, expected), words in zip(known.moves, nexts, strict=True):
             facts = machine.facts(machine.unpack(words))

@@ -70,6 +70,8 @@ FEATURES = (
     "a variable of distinct alone",
     "a head that its callers bind",
     "a head that its callers bind, negated in another",
+    "a head whose role nothing binds",
+    "does below legal, goal or terminal",
 )
 
 MATCHES = (
@@ -79,9 +81,8 @@ MATCHES = (
     "several goals, or none",
     "goals in a state that is not terminal",
 )
-"""What was come across in play. In a dead end (not terminal, and some role has no legal move) there is no joint move:
-legal moves, terminal and goals are compared there, and play ends. What a machine says is next after a move that is not
-legal is nobody's rule: a circuit takes it that a role makes one of its moves, the interpreter that it makes none."""
+"""What was come across in play. In a dead end (not terminal, and some role has no legal move) the match goes on: that
+role does nothing."""
 
 APART = "moves of several roles were taken apart in one rule"
 
@@ -295,8 +296,21 @@ def _variables(term: Term) -> set[str]:
     return set().union(*map(_variables, term))
 
 
+def _name(head: Term) -> str:
+    return head if isinstance(head, str) else head[0]
+
+
+def _relations(body: Sequence[Term]) -> set[str]:
+    return {_name(part) for _, part in _literals(body)}
+
+
 def _features(sheet: Sequence[Term]) -> Iterator[str]:
     rules = [statement for statement in sheet if statement[0] == "<="]
+    on_moves = {"does"}
+    while more := {_name(head) for _, head, *body in rules if on_moves & _relations(body)} - on_moves:
+        on_moves |= more
+    if on_moves & {"legal", "goal", "terminal"}:
+        yield "does below legal, goal or terminal"
     if sum(statement[0] == "role" for statement in sheet) > 2:
         yield "three roles"
     if len(sheet) - len(rules) > 100:
@@ -310,7 +324,9 @@ def _features(sheet: Sequence[Term]) -> Iterator[str]:
     for _, head, *body in rules:
         literals = list(_literals(body))
         binding = _variables(tuple([part for positive, part in literals if positive and part[0] != "distinct"]))
-        if not _variables(head) <= binding:
+        if head[0] in ("legal", "goal") and not _variables(head) <= binding:
+            yield "a head whose role nothing binds"
+        elif not _variables(head) <= binding:
             yield "a head that its callers bind"
             if asked & {part[0] for positive, part in literals if not positive}:
                 yield "a head that its callers bind, negated in another"

@@ -7,7 +7,7 @@ atoms are looked up by what is known of them.
 
 What rules leave open means what it means to a prover that is asked from above: a variable that only a negation has is
 any (`for no ?x`), one that only a `distinct` has is something else, and a head's variable that nothing binds has the
-value that the caller gives it, which is some constant of the sheet.
+value that the caller gives it, which is some constant of the sheet; where the game itself asks, it gives each role.
 """
 
 from __future__ import annotations
@@ -87,13 +87,18 @@ class Naive:
         inputs = _stratify(rules)
         on_moves = [rule for rule in rules if "does" in inputs[rule]]
         on_state = [rule for rule in rules if inputs[rule] == {"true"}]
-        self._on_moves, self._on_state = _by_level(on_moves), _by_level(on_state)
+        lasting = [rule for rule in on_moves if rule.head[0] not in _OF_STATES]
+        self._on_moves, self._on_state = _by_level(lasting), _by_level(on_state)
+        self._unmoved = _by_level(on_moves) if len(lasting) < len(on_moves) else []
         self._static = _derive(facts, _by_level([rule for rule in rules if not inputs[rule]]))
         self.initial = frozenset(atom[1] for atom in _atoms(self._static, "init"))
 
     def look(self, state: Iterable[Term]) -> Facts:
         """All that holds in a state, by relation; the other questions are asked of this."""
-        return _derive({**self._static, "true": Relation([("true", fact) for fact in state])}, self._on_state)
+        view = _derive({**self._static, "true": Relation([("true", fact) for fact in state])}, self._on_state)
+        # Nobody has moved in a state, so what is asked of it is asked without any `does`.
+        unmoved = _derive(view, self._unmoved)
+        return {**view, **{name: unmoved[name] for name in _OF_STATES if name in unmoved}}
 
     def legal(self, view: Facts) -> list[set[Term]]:
         """Legal moves per role."""
@@ -109,8 +114,9 @@ class Naive:
         return [found.pop() if len(found) == 1 else None for found in values]
 
     def next(self, view: Facts, joint_move: Sequence[Term]) -> frozenset[Term]:
-        """The facts of the next state."""
-        does = Relation([("does", role, move) for role, move in zip(self.roles, joint_move, strict=True)])
+        """The facts of the next state. A role without a legal move does nothing."""
+        moves = zip(self.roles, joint_move, self.legal(view), strict=True)
+        does = Relation([("does", role, move) for role, move, legal in moves if legal])
         return frozenset(atom[1] for atom in _atoms(_derive({**view, "does": does}, self._on_moves), "next"))
 
 
@@ -202,6 +208,8 @@ _CONSTANT = "a constant"
 
 _GAME = ("role", "init", "next", "legal", "goal", "terminal")
 
+_OF_STATES = ("legal", "goal", "terminal")
+
 
 def _constants(parts: Iterable[Any]) -> set[str]:
     found: set[str] = set()
@@ -225,7 +233,12 @@ def _plan(rules: Sequence[Rule]) -> None:
     unbound: dict[Rule, frozenset[str]] = {}
     while True:
         for rule in rules:
-            unbound[rule] = _names(rule.head) - frozenset().union(*[_bound_by(part, asked) for part in rule.body])
+            bound = frozenset().union(*[_bound_by(part, asked) for part in rule.body])
+            role = rule.head[1] if rule.head[0] in ("legal", "goal") else ""
+            if role[:1] == "?" and role not in bound:
+                rule.body.insert(0, ("role", role))
+                bound |= {role}
+            unbound[rule] = _names(rule.head) - bound
         found = frozenset(rule.head[0] for rule in rules if unbound[rule])
         if found <= asked:
             break

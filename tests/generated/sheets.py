@@ -27,6 +27,9 @@ class Sheet(Vocabulary):
         self._add_legal()
         self._add_next()
         self._add_end()
+        for break_letter in (self._leave_without_move, self._ask_moves_of_states, self._leave_roles_open):
+            if rng.random() < 0.3:
+                break_letter()
 
     def _add_legal(self) -> None:
         rng = self.rng
@@ -64,7 +67,7 @@ class Sheet(Vocabulary):
             Relation(name, (self.roles, *sorts), self._does_wrap(name)) for name, sorts in self.moves for _ in range(2)
         ]
         does.append(Relation("does", (self.roles, self.move), lambda arguments: ("does", *arguments)))
-        moving: list[Relation] = list(does)
+        self.moving = moving = list(does)
         aliases = [self._add_alias(f"did{number}") for number in range(rng.choice((0, 1, 1, 2)))]
         self.aliases += aliases
         for alias, _ in aliases:
@@ -330,6 +333,56 @@ class Sheet(Vocabulary):
             body = Body(rng)
             body.tests(pool, rng.choice((0, 1)))
             self.add(("goal", "?r", value), [*literals, *body.literals])
+
+    # ----------------------------------------------------------------------- against the letter, and with one meaning
+
+    def _leave_without_move(self) -> None:
+        """Some role has a move only sometimes, or never."""
+        rng = self.rng
+        body = Body(rng)
+        role = body.fresh(self.roles)
+        body.literals.append(("role", role))
+        last = rng.choice(self.roles.constants)
+        body.literals.append(rng.choice((("distinct", role, last), ("not", ("true", ("step", "1"))))))
+        body.tests(self.state, rng.choice((0, 1)))
+        whole = ("<=", ("legal", "?r", "noop"), ("role", "?r"))
+        self.statements = [one for one in self.statements if one != whole]
+        self.add(("legal", role, "noop"), body)
+        pause = ("not", ("true", ("step", rng.choice(("0", "0", "1", "1", "2")))))
+        self.statements = [
+            (*one, pause) if one[0] == "<=" and one[1][0] == "legal" and rng.random() < 0.9 else one
+            for one in self.statements
+        ]
+
+    def _ask_moves_of_states(self) -> None:
+        """`does` below `legal`, `goal` or `terminal`."""
+        rng = self.rng
+        pool = [*self.moving, *self.moving, *self.state]
+        for _ in range(rng.choice((1, 2, 3))):
+            kind, body = rng.randrange(3), self.body(rng.choice((pool, self.state)), pool)
+            body.tests(self.moving, 1)
+            if kind == 0:
+                name, sorts = rng.choice(self.moves)
+                self.add(("legal", *body.head_terms([self.roles]), inner(name, body.head_terms(sorts))), body)
+            elif kind == 1:
+                self.add(("goal", *body.head_terms([self.roles]), rng.choice(("0", "50", "100"))), body)
+            else:
+                body.literals.append(("not", ("true", ("step", "0"))))
+                self.add("terminal", body)
+
+    def _leave_roles_open(self) -> None:
+        """Heads of `legal` and `goal` whose role nothing binds, but who asks."""
+        rng = self.rng
+        for _ in range(rng.choice((1, 2))):
+            body = Body(rng)
+            role = body.fresh(self.roles)
+            body.positive(rng.choice(self.state), 0.9)
+            body.tests([*self.state, *self.statics, *self.asked], rng.choice((1, 2)))
+            if rng.random() < 0.5:
+                name, sorts = rng.choice(self.moves)
+                self.add(("legal", role, inner(name, body.head_terms(sorts))), body)
+            else:
+                self.add(("goal", role, rng.choice(("0", "50", "100"))), body)
 
 
 def sheet(rng: Random) -> tuple[Term, ...]:

@@ -41,10 +41,11 @@ class Circuit:
 def build_circuit(program: GroundProgram, *, factored: bool = True) -> Circuit:
     """The simplified circuit of a ground program.
 
-    Factoring makes it smaller, but hides symmetries of the rules. Time and memory are linear in its size, except for
+    Factoring makes it smaller, but hides symmetries of the rules. Without it, for analyses, every role is also taken to
+    have a move in every state: move sets hold moves only then. Time and memory are linear in its size, except for
     the bounded rounds of factoring.
     """
-    pool, outputs = build_gates(program)
+    pool, outputs = build_gates(program, idle=factored)
     n_fluents = len(program.fluents)
     initial = np.zeros(n_fluents, np.bool_)
     initial[program.initial] = True

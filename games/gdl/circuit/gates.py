@@ -27,7 +27,7 @@ from games.gdl.circuit.pool import (
     new_loop,
     new_pool,
 )
-from games.gdl.grounding.ground import GroundProgram
+from games.gdl.grounding.ground import ALWAYS, GroundProgram
 
 _UNDEFINED = -1
 
@@ -54,10 +54,13 @@ class _Atoms(NamedTuple):
     """The literal that defines this signal."""
 
 
-def build_gates(program: GroundProgram) -> tuple[Pool, Outputs]:
-    """The circuit of a ground program, unreduced except for simplifications made while building."""
+def build_gates(program: GroundProgram, *, idle: bool = True) -> tuple[Pool, Outputs]:
+    """The circuit of a ground program, unreduced except for simplifications made while building.
+
+    With `idle`, a role without a move that is always legal has one more possibility: no move.
+    """
     n_atoms = program.n_atoms
-    n_moves = np.array([len(moves) for moves in program.moves], np.int32)
+    n_moves = np.array([len(legal) + (idle and ALWAYS not in legal) for legal in program.legal_atom], np.int32)
     order_by_head = np.argsort(program.rule_head, kind="stable").astype(np.int64)
     first_rule = np.zeros(n_atoms + 2, np.int64)
     np.cumsum(np.bincount(program.rule_head, minlength=n_atoms + 1), out=first_rule[1:])

@@ -57,7 +57,7 @@ class Pool(NamedTuple):
     table: NDArray[np.int32]
     """Open-addressing hash table of signals, -1 where empty; its length is a power of two."""
     moves: NDArray[np.int32]
-    """Number of moves per role."""
+    """Number of moves per role, and one more, the last, where it may have none."""
     mark: NDArray[np.int32]
     """Workspace, at least as long as the most moves of a role: epoch stamps."""
     tally: NDArray[np.int32]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
 from games.gdl.interpreter.linking import Linked
-from games.gdl.interpreter.unfolding import Scope, UnfoldedRules
+from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.rules.check import CheckedRules
-from games.gdl.rules.terms import Predicate, goal_value, predicate, term_text, unify, variables
+from games.gdl.rules.terms import goal_value, predicate, term_text, unify, variables
 from games.machine import IllegalMoveError, State, StateMachine, Term
 
 RECURSION_LIMIT = 150_000
@@ -56,10 +56,6 @@ class Interpreter(StateMachine):
         self._facts: frozenset[Term] | None = None
         self._states = 0
         self._moves: tuple[tuple[Term, Term], ...] = ()
-        asked: list[Predicate] = [("legal", 2), ("terminal", 0), ("goal", 2)]
-        depends = any(self._linked.program.scope(relation) == Scope.JOINT_MOVE for relation in asked)
-        self._without_moves: tuple[tuple[Term, Term], ...] | None = () if depends else None
-        """The joint move of queries about a state: none, or None (keep the last one) if it makes no difference."""
         self._known_moves: set[tuple[int, Term]] = set()
         self._texts = _Texts()
         self._initial = frozenset(self._linked.answers(("init", 1), "f", ()))
@@ -71,33 +67,35 @@ class Interpreter(StateMachine):
 
     def legal(self, state: State, role: int) -> list[Term]:
         with self._lock:
-            self._load(state, self._without_moves)
-            moves = self._linked.answers(("legal", 2), "bf", self.roles[role])
+            moves = self._legal(state, role)
             return sorted(moves, key=self._texts.__getitem__) if len(moves) > 1 else list(moves)
 
     def next(self, state: State, joint_move: Sequence[Term]) -> State:
         """The state after one move per role, legal or not: the manager's joint move is the truth.
 
         Raises `IllegalMoveError` for a wrong number of moves, and for a move that no `legal` rule of its role can
-        conclude (unless the role has no legal move at all: then the manager may send anything).
+        conclude (unless the role has no legal move: it does nothing then).
         """
         if len(joint_move) != len(self.roles):
             raise IllegalMoveError(f"a joint move has {len(self.roles)} moves, not {len(joint_move)}")
         with self._lock:
+            moves = []
             for role, move in enumerate(joint_move):
-                if not self._is_known(role, move) and self.legal(state, role):
-                    raise IllegalMoveError(f"role {term_text(self.roles[role])} can never play {term_text(move)}")
-            self._load(state, tuple(zip(self.roles, joint_move, strict=True)))
+                if self._legal(state, role):
+                    if not self._is_known(role, move):
+                        raise IllegalMoveError(f"role {term_text(self.roles[role])} can never play {term_text(move)}")
+                    moves.append((self.roles[role], move))
+            self._load(state, tuple(moves))
             return frozenset(self._linked.answers(("next", 1), "f", ()))
 
     def terminal(self, state: State) -> bool:
         with self._lock:
-            self._load(state, self._without_moves)
+            self._load(state)
             return self._linked.holds(("terminal", 0), "", ())
 
     def goal(self, state: State, role: int) -> int | None:
         with self._lock:
-            self._load(state, self._without_moves)
+            self._load(state)
             terms = self._linked.answers(("goal", 2), "bf", self.roles[role])
         values = {goal_value(term) for term in terms} - {None}
         return values.pop() if len(values) == 1 else None
@@ -118,8 +116,13 @@ class Interpreter(StateMachine):
         finally:
             evaluation.stop = before
 
+    def _legal(self, state: State, role: int) -> Collection[Term]:
+        self._load(state)
+        return self._linked.answers(("legal", 2), "bf", self.roles[role])
+
     def _load(self, state: State, moves: tuple[tuple[Term, Term], ...] | None = None) -> None:
-        """Sets the state, and the joint move as pairs of role and move (None: keep the last one)."""
+        """Sets the state, and the joint move as pairs of role and move (None: keep the last one, for queries about a
+        state, which no move influences)."""
         self._linked.evaluation.begin()
         if state is not self._facts and state != self._facts:
             self._facts = cast(frozenset[Term], state)

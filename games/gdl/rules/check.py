@@ -2,7 +2,8 @@
 
 `check` is lenient. Real rulesheets break the letter of the specification in many ways; if a meaning exists, the match
 goes on with a warning. Errors are only: statements that are no rules, variables that nothing binds, recursion through
-negation, roles or an initial state that depend on the state, no roles.
+negation, roles or an initial state that depend on the state, no roles. `does` below `legal`, `goal` or `terminal` is an
+error for authors alone: no move has been made there, so no `does` holds.
 
 Reference: Love, Hinrichs, Haley, Schkufza, Genesereth: General Game Playing: Game Description Language Specification,
 2008.
@@ -16,14 +17,16 @@ from dataclasses import dataclass
 
 from games.gdl.rules.dependencies import components, dependency_components, dependency_graph, reachable, rule_calls
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
-from games.gdl.rules.domains import Domains
+from games.gdl.rules.domains import Domains, fed
 from games.gdl.rules.evaluate import static_atoms
+from games.gdl.rules.moveless import without_moves
 from games.gdl.rules.normalise import normalise
+from games.gdl.rules.oddities import KEYWORD_ARITIES, oddities
 from games.gdl.rules.safety import make_safe
+from games.gdl.rules.surface import has_imperfect_information, head_of
 from games.gdl.rules.terms import (
     Atom,
     Literal,
-    Predicate,
     Rule,
     Substitution,
     body_variables,
@@ -32,13 +35,13 @@ from games.gdl.rules.terms import (
     predicate,
     substitute_atom,
     term_text,
+    unify,
     variables,
 )
 from games.machine import LimitError, Term
 
-KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}
-"""Arities of the game's own relations."""
-
+_MOST_IMPOSSIBLE = 50
+"""Most literals told to be never true: a check takes no longer for sheets with thousands."""
 
 _MOST_SUSPECTS = 1000
 """Most different rules compared in pairs for recursion through negation, so that a check takes seconds at most. More
@@ -54,25 +57,34 @@ class CheckedRules:
     roles: tuple[Term, ...]
     """In the order of joint moves."""
     diagnostics: tuple[Diagnostic, ...]
-    """Warnings only."""
+    """Warnings, and errors that leave the sheet playable: `does` where no move has been made."""
 
 
 def check(rulesheet: Sequence[Term]) -> CheckedRules:
     """Normalises and checks a rulesheet. Raises `InvalidRulesError`, with all diagnostics, if it has no meaning."""
     diagnostics: list[Diagnostic] = []
-    rules = normalise(rulesheet, diagnostics)
+    written = normalise(rulesheet, diagnostics)
     atoms = [index for index, statement in enumerate(rulesheet) if isinstance(statement, str)]
     if atoms:
         diagnostics.append(_warning(f"a bare atom, {rulesheet[atoms[0]]}, as a statement: taken for a fact", atoms[0]))
-    rules = make_safe(rules, diagnostics)
+    rules = make_safe(written, diagnostics)
     _check_arities(rules, diagnostics)
     _check_stratification(rules, diagnostics)
-    _check_recursion(rules, diagnostics)
     roles = _find_roles(rules, diagnostics)
-    _check_required(rules, diagnostics)
+    diagnostics += oddities(rulesheet)
     if any(found.severity == "error" for found in diagnostics):
-        raise InvalidRulesError(diagnostics)
-    return CheckedRules(tuple(rules), roles, tuple(diagnostics))
+        # What is missing may be what the errors are about, so nothing is said of that.
+        raise InvalidRulesError(_in_order(diagnostics))
+    domains = Domains(rules)
+    _check_recursion(rules, domains, diagnostics)
+    _check_required(rulesheet, rules, diagnostics)
+    _check_possible(rulesheet, written, rules, domains, diagnostics)
+    rules = without_moves(rules, diagnostics)
+    return CheckedRules(tuple(rules), roles, _in_order(diagnostics))
+
+
+def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(dict.fromkeys(diagnostics), key=lambda found: found.path))
 
 
 def _error(message: str, *path: int) -> Diagnostic:
@@ -87,19 +99,12 @@ def _warning(message: str, *path: int) -> Diagnostic:
 
 
 def _check_arities(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
-    """Warns of names with several arities, and of relations that no rule concludes."""
+    """Warns of relations with several arities."""
     arities: dict[str, dict[int, int]] = defaultdict(dict)
-    concluded: set[Predicate] = {("true", 1), ("does", 2), ("distinct", 2)}
     for rule in rules:
-        concluded.add(predicate(rule.head))
-        arities[str(rule.head[0])].setdefault(len(rule.head) - 1, rule.statement)
-    missing: dict[Predicate, int] = {}
-    for rule in rules:
-        for literal in rule.body:
-            name, arity = predicate(literal.atom)
+        for atom in (rule.head, *[literal.atom for literal in rule.body]):
+            name, arity = predicate(atom)
             arities[name].setdefault(arity, rule.statement)
-            if (name, arity) not in concluded:
-                missing.setdefault((name, arity), rule.statement)
     for name, found in arities.items():
         if name in KEYWORD_ARITIES:
             for arity, statement in found.items():
@@ -109,8 +114,81 @@ def _check_arities(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None
         elif len(found) > 1:
             counts = " and ".join(map(str, found))
             diagnostics.append(_warning(f"`{name}` is used with {counts} arguments", max(found.values())))
-    for (name, arity), statement in missing.items():
-        diagnostics.append(_warning(f"`{name}` with {arity} arguments is never true: no rule concludes it", statement))
+
+
+def _check_possible(
+    rulesheet: Sequence[Term],
+    written: Sequence[Rule],
+    rules: Sequence[Rule],
+    domains: Domains,
+    diagnostics: list[Diagnostic],
+) -> None:
+    """Warns of literals that are true in no state, but for those whose rules ask for others.
+
+    `written` are the rules before they were made safe; relations that this unfolded have no domains.
+    """
+    unfolded = {predicate(rule.head) for rule in written} - {predicate(rule.head) for rule in rules}
+    impossible: dict[Atom, tuple[Rule, Atom]] = {}
+    for rule in written:
+        for literal in rule.body:
+            # Names with a space are auxiliary.
+            known = literal.atom[0] == "distinct" or " " in str(literal.atom[0])
+            if known or len(impossible) == _MOST_IMPOSSIBLE or predicate(literal.atom) in unfolded:
+                continue
+            if not domains.is_possible(literal.atom):
+                impossible.setdefault(_form(literal.atom), (rule, literal.atom))
+    reasons = {
+        form: {
+            _form(literal.atom)
+            for rule in written
+            if _may_conclude(rule.head, atom)
+            for literal in rule.body
+            if literal.positive and _form(literal.atom) in impossible
+        }
+        for form, (_, atom) in impossible.items()
+    }
+    stated = [(head,) if isinstance(head, str) else head for head in map(head_of, rulesheet)]
+    for members in components(reasons):
+        if set().union(*[reasons[form] for form in members]) <= set(members):
+            rule, atom = next(found for form, found in impossible.items() if form in members)
+            name, arity = predicate(atom)
+            text = term_text(atom) if arity else f"`{name}`"
+            if name == "true":
+                reason = "nothing makes it so, at the start or later"
+            elif name == "does":
+                reason = "no such move is ever legal"
+            elif any(_may_conclude(head, atom) for head in stated):
+                reason = "its rules can never fire"
+            else:
+                reason = "no rule concludes it"
+                if all(head[:1] != (name,) or len(head) != arity + 1 for head in stated):
+                    text = f"`{name}` with {arity} arguments"
+            path = _path_to(atom, rulesheet[rule.statement])
+            diagnostics.append(_warning(f"{text} is never true: {reason}", rule.statement, *path))
+
+
+def _form(atom: Atom) -> Atom:
+    return substitute_atom(atom, dict.fromkeys(variables(atom), "?"))
+
+
+def _may_conclude(head: Atom, atom: Atom) -> bool:
+    """Whether a rule with this head may conclude an instance of the atom, or make it true in a state."""
+    if not head or fed(predicate(head)) != fed(predicate(atom)):
+        return False
+    apart = {name: f"{name}'" for name in variables(head)}
+    return unify(substitute_atom(head, apart)[1:], atom[1:]) is not None
+
+
+def _path_to(atom: Atom, statement: Term) -> tuple[int, ...]:
+    """The place of a literal in the body of its statement; empty where it was rewritten."""
+    pending: list[tuple[Term, tuple[int, ...]]] = [(part, (i,)) for i, part in enumerate(statement) if i > 1]
+    while pending:
+        term, path = pending.pop(0)
+        if term == atom or (term,) == atom:
+            return path
+        if isinstance(term, tuple):
+            pending += [(part, (*path, i)) for i, part in enumerate(term) if i]
+    return ()
 
 
 def _check_stratification(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
@@ -162,11 +240,9 @@ def _calling(members: Sequence[Rule]) -> list[Rule]:
     return list(found.values())
 
 
-def _check_recursion(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> None:
+def _check_recursion(rules: Sequence[Rule], domains: Domains, diagnostics: list[Diagnostic]) -> None:
     """Warns of recursion that nests terms ever deeper: there may be infinitely many."""
-    if not any(isinstance(part, tuple) for rule in rules if rule.body for part in rule.head):
-        return
-    for relation in Domains(rules).deep_relations:
+    for relation in domains.deep_relations:
         statement = next((rule.statement for rule in rules if predicate(rule.head) == relation), 0)
         diagnostics.append(_warning(f"`{relation[0]}` may build terms without end", statement))
 
@@ -187,13 +263,25 @@ def _find_roles(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> tuple[T
             statement = next(rule.statement for rule in concluding if rule.body)
             diagnostics.append(_error(f"`role` takes too long to work out: {error}", statement))
             return ()
-    if not roles:
+    if not roles and all(found.severity == "warning" for found in diagnostics):
         diagnostics.append(_error("no roles"))
     return tuple(roles)
 
 
-def _check_required(rules: Iterable[Rule], diagnostics: list[Diagnostic]) -> None:
+def _check_required(rulesheet: Iterable[Term], rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> None:
     heads = {predicate(rule.head) for rule in rules}
+    graph = dependency_graph(rules)
+    for relation in (("base", 1), ("input", 2)):
+        for rule in rules:
+            asked = reachable(graph, [predicate(literal.atom) for literal in rule.body])
+            if predicate(rule.head) == relation and not asked.isdisjoint([("true", 1), ("does", 2)]):
+                message = f"`{relation[0]}` depends on the state, but speaks of all states"
+                diagnostics.append(_warning(message, rule.statement))
+                break
+    seeing = next((i for i, statement in enumerate(rulesheet) if has_imperfect_information([statement])), None)
+    if seeing is not None:
+        message = "`sees` makes it a game of imperfect information (GDL-II): managers of plain GDL cannot run it"
+        diagnostics.append(_warning(message, seeing))
     consequences = {
         ("init", 1): "the game starts with nothing true",
         ("next", 1): "nothing is true after the first move",

@@ -75,6 +75,10 @@ class Domains:
         constants = frozenset(symbol for symbol in found if isinstance(symbol, str))
         return constants if len(constants) == len(found) else None
 
+    def is_possible(self, atom: Atom) -> bool:
+        """Whether the atom, or an instance of it, may hold in some state: False is certain."""
+        return predicate(atom) in self._cut or self._masks([Literal(True, atom)]) is not None
+
     def symbols(self, relation: Predicate, argument: int) -> int:
         """The number of different constants and functions that an argument (from 1) of a relation can be."""
         return self._domains.get((*fed(relation), argument), 0).bit_count()

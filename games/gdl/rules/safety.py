@@ -1,13 +1,15 @@
 """Makes rules safe: some positive literal of the body binds each variable, whatever the order of the literals.
 
 Sheets are written for top-down provers, which call `(<= (free ?x) (not (occupied ?x)))` with `?x` known. Bottom-up such
-a rule has no instances, so it is unfolded into its callers. A variable still open in a negation means `for no ...`; in
-a `distinct`, that some value differs.
+a rule has no instances, so it is unfolded into its callers. The game asks `legal`, `goal` and `sees` for one role at a
+time: a role that nothing binds is each role. A variable still open in a negation means `for no ...`; in a `distinct`,
+that some value differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from games.gdl.rules.dependencies import dependency_components, dependency_graph
 from games.gdl.rules.diagnostics import Diagnostic
@@ -18,9 +20,11 @@ from games.gdl.rules.terms import (
     Rule,
     body_variables,
     fresh_names,
+    is_variable,
     iterate_variables,
     predicate,
     resolve,
+    substitute_atom,
     substitute_rule,
     term_text,
     unify,
@@ -28,6 +32,9 @@ from games.gdl.rules.terms import (
 )
 
 _GAME = frozenset({"init", "next", "legal", "goal", "terminal", "role"})
+
+_OF_ROLES: frozenset[Predicate] = frozenset({("legal", 2), ("goal", 2), ("sees", 2)})
+"""Relations that the game asks with their first argument, a role, bound."""
 
 _MOST_RULES = 20_000
 """Most rules that unfolding adds; more are an error."""
@@ -37,7 +44,10 @@ def make_safe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule
     """Safe rules of the same meaning; adds warnings to `diagnostics`, and errors for rules that have no meaning."""
     if all(_is_safe(rule) for rule in rules):
         return list(rules)
-    rules = _unfold_unsafe(rules, diagnostics)
+    told = len(diagnostics)
+    rules = _unfold_unsafe(_bind_roles(rules, diagnostics), diagnostics)
+    if any(found.severity == "error" for found in diagnostics[told:]):
+        return [rule for rule in rules if _is_safe(rule)]
     result: list[Rule] = []
     for rule in rules:
         unbound = _unbound_in_head(rule)
@@ -79,17 +89,35 @@ def _close(rule: Rule, relation: str, diagnostics: list[Diagnostic]) -> list[Rul
         if not free:
             body.append(literal)
             continue
-        names, text = " ".join(free), term_text(literal.atom)
+        # As they were written, before unfolding.
+        plain = {name: name.split(" ")[0] for name in variables(literal.atom)}
+        names, text = " ".join(plain[name] for name in free), term_text(substitute_atom(literal.atom, plain))
         if literal.atom[0] == "distinct":
             message = f"nothing binds {names} in {text}: always true"
         else:
-            message = f"nothing binds {names} in (not {text}): read as `for no {names}`"
+            reading = f"read as `for no {names}`; ggp-base's prover leaves the literal out, as if it were true"
+            message = f"nothing binds {names} in (not {text}): {reading}"
             kept = [name for name in variables(literal.atom) if name in bound]
             some = (f"{relation}.{len(made)}", *kept)
             made.append(Rule(some, (Literal(True, literal.atom),), rule.statement))
             body.append(Literal(False, some))
         diagnostics.append(Diagnostic("warning", message, (rule.statement,)))
     return [Rule(rule.head, tuple(body), rule.statement), *made]
+
+
+def _bind_roles(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
+    """The rules with roles that nothing binds bound to the game's roles."""
+    # Rules of the game's own relations are not unfolded: what they leave open is an error of theirs.
+    given = {relation: places for relation, places in _given_arguments(rules).items() if relation[0] not in _GAME}
+    result = []
+    for rule in rules:
+        role = rule.head[1] if predicate(rule.head) in _OF_ROLES else ""
+        if is_variable(role) and role not in _bound_for(rule, given):
+            message = f"nothing binds {role} in {term_text(rule.head)}: read as each role"
+            diagnostics.append(Diagnostic("warning", message, (rule.statement,)))
+            rule = rule._replace(body=(Literal(True, ("role", role)), *rule.body))
+        result.append(rule)
+    return result
 
 
 def _unfold_unsafe(rules: Sequence[Rule], diagnostics: list[Diagnostic]) -> list[Rule]:
@@ -132,19 +160,23 @@ def _given_arguments(rules: Sequence[Rule]) -> dict[Predicate, set[int]]:
     while before != sum(map(len, given.values())):
         before = sum(map(len, given.values()))
         for rule in rules:
-            relation = predicate(rule.head)
-            bound = {
-                name
-                for literal in rule.body
-                if literal.positive and literal.atom[0] != "distinct"
-                for i, part in enumerate(literal.atom[1:], 1)
-                if i not in given.get(predicate(literal.atom), ())
-                for name in iterate_variables(part)
-            }
+            bound = _bound_for(rule, given)
             found = {i for i, part in enumerate(rule.head[1:], 1) if not bound.issuperset(iterate_variables(part))}
             if found:
-                given.setdefault(relation, set()).update(found)
+                given.setdefault(predicate(rule.head), set()).update(found)
     return given
+
+
+def _bound_for(rule: Rule, given: Mapping[Predicate, AbstractSet[int]]) -> set[str]:
+    """The variables of the body that a literal binds without being `given` them."""
+    return {
+        name
+        for literal in rule.body
+        if literal.positive and literal.atom[0] != "distinct"
+        for i, part in enumerate(literal.atom[1:], 1)
+        if i not in given.get(predicate(literal.atom), ())
+        for name in iterate_variables(part)
+    }
 
 
 def _recursive_relations(rules: Iterable[Rule]) -> set[Predicate]:

@@ -13,7 +13,7 @@ from games.machine import Term
 
 def has_imperfect_information(rules: Iterable[Term]) -> bool:
     """Whether a statement concludes `sees`: a game of imperfect information (GDL-II)."""
-    return any(_relation(_head(statement)) == "sees" for statement in rules)
+    return any(_relation(head_of(statement)) == "sees" for statement in rules)
 
 
 def named_moves(rules: Iterable[Term], role: Term) -> list[Term]:
@@ -23,7 +23,7 @@ def named_moves(rules: Iterable[Term], role: Term) -> list[Term]:
     """
     found: list[Term] = []
     for statement in rules:
-        head = _head(statement)
+        head = head_of(statement)
         if isinstance(head, str) or len(head) != 3 or _relation(head) not in ("legal", "input"):
             continue
         _, player, move = head
@@ -32,7 +32,7 @@ def named_moves(rules: Iterable[Term], role: Term) -> list[Term]:
     return found
 
 
-def _head(statement: Term) -> Term:
+def head_of(statement: Term) -> Term:
     """The conclusion of a statement."""
     if isinstance(statement, tuple) and len(statement) > 1 and statement[0] == "<=":
         return statement[1]

@@ -86,11 +86,13 @@ def read_goals_of_lanes(programs: CircuitPrograms, goal_slots: NDArray[np.uint64
 def enter_lanes(programs: CircuitPrograms, slots: NDArray[np.uint64], joint: NDArray[np.int32]) -> None:
     """Enters one joint move per lane (lanes, roles), as indices per role or -1 for none, in slots (n_slots)."""
     slots[programs.first_set : programs.first_set + programs.n_sets] = 0
-    lanes, roles = np.nonzero(joint >= 0)
-    moves = programs.role_start[roles] + joint[lanes, roles]
+    lanes, n_roles = joint.shape
+    none = len(programs.legal_slot) + np.arange(n_roles)
+    moves = np.where(joint < 0, none, programs.role_start[:-1] + joint).ravel()
     sizes = programs.set_start[moves + 1] - programs.set_start[moves]
     sets = programs.set_slot[ranges(programs.set_start[moves], sizes)]
-    np.bitwise_or.at(slots, sets, np.repeat(np.uint64(1) << lanes.astype(np.uint64), sizes))
+    lane = np.repeat(np.uint64(1) << np.arange(lanes, dtype=np.uint64), n_roles)
+    np.bitwise_or.at(slots, sets, np.repeat(lane, sizes))
 
 
 def random_ply(

@@ -66,7 +66,8 @@ class CircuitPrograms(NamedTuple):
     """Number of move sets, the slots from `first_set` on; they hold the joint move when `next` runs."""
     set_start: NDArray[np.int64]
     set_slot: NDArray[np.int32]
-    """The sets (slots) that contain move m: `set_slot[set_start[m] : set_start[m + 1]]`."""
+    """The sets (slots) that contain move m: `set_slot[set_start[m] : set_start[m + 1]]`. Behind the moves of all roles
+    stands, per role, that it makes none."""
     goal_slot: NDArray[np.int32]
     """Per goal value, of all roles in order, the slot of its truth."""
     first_goal: int
@@ -108,7 +109,8 @@ def lay_out(circuit: Circuit) -> CircuitPrograms:
     ends = _Slots(pool, n_fluents, loops, goal, outputs.goal)
     goal_program = ends.program(goal, np.arange(1, n_fluents + 1, dtype=np.int32))
 
-    set_start, set_slot = _sets_by_move(pool, sets, first_set)
+    role_start = np.concatenate(([0], np.cumsum([len(moves) for moves in circuit.moves]))).astype(np.int64)
+    set_start, set_slot = _sets_by_move(pool, sets, first_set, role_start)
     sizes = [len(values) for values in circuit.goals]
     return CircuitPrograms(
         legal=legal_program,
@@ -127,7 +129,7 @@ def lay_out(circuit: Circuit) -> CircuitPrograms:
         first_goal=ends.next_slot,
         goal_role=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
         goal_value=np.array([*map(scale_of(circuit.goals).worth, (*chain(*circuit.goals), 0))]),
-        role_start=np.concatenate(([0], np.cumsum([len(moves) for moves in circuit.moves]))).astype(np.int64),
+        role_start=role_start,
         initial=np.where(circuit.initial, np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0)),
     )
 
@@ -147,17 +149,20 @@ def gates_of(program: GateProgram) -> Iterator[tuple[int, int, list[int]]]:
             at += arity
 
 
-def _sets_by_move(pool: Pool, sets: NDArray[np.int32], first_set: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    offsets = np.concatenate(([0], np.cumsum(pool.moves)))
+def _sets_by_move(
+    pool: Pool, sets: NDArray[np.int32], first_set: int, role_start: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     sizes = pool.size[sets].astype(np.int64)
-    members = np.concatenate(
-        [np.zeros(0, np.int64)]
-        + [pool.items[pool.start[s] : pool.start[s] + pool.size[s]] + offsets[pool.owner[s]] for s in sets]
-    ).astype(np.int64)
+    items = [pool.items[pool.start[s] : pool.start[s] + pool.size[s]] for s in sets]
+    members = np.concatenate([np.zeros(0, np.int64), *items]).astype(np.int64)
+    owners = np.repeat(pool.owner[sets], sizes)
+    n_moves, n_roles = int(role_start[-1]), len(role_start) - 1
+    none = members == np.diff(role_start)[owners]
+    members = np.where(none, n_moves + owners, members + role_start[owners])
     slots = np.repeat(np.arange(first_set, first_set + len(sets), dtype=np.int32), sizes)
     order = np.argsort(members, kind="stable")
-    start = np.zeros(int(offsets[-1]) + 1, np.int64)
-    np.cumsum(np.bincount(members, minlength=int(offsets[-1])), out=start[1:])
+    start = np.zeros(n_moves + n_roles + 1, np.int64)
+    np.cumsum(np.bincount(members, minlength=n_moves + n_roles), out=start[1:])
     return start, slots[order]
 
 

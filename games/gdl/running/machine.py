@@ -111,14 +111,15 @@ class CircuitMachine(StateMachine):
         """The state after one move per role, legal or not: the manager's joint move is the truth.
 
         Raises `IllegalMoveError` for a wrong number of moves, and for a move that is never legal for its role (unless
-        the role has no legal move in this state: then its move changes nothing).
+        the role has no legal move in this state: it does nothing then).
         """
         if len(joint_move) != len(self.roles):
             raise IllegalMoveError(f"a joint move has {len(self.roles)} moves, not {len(joint_move)}")
         slots = self._legal_slots(state)
         joint = np.full((1, len(self.roles)), -1, np.int32)
+        start = self.programs.role_start
         for role, move in enumerate(joint_move):
-            if move in self._move_index[role] or self.legal(state, role):
+            if (slots[self.programs.legal_slot[start[role] : start[role + 1]]] & np.uint64(1)).any():
                 joint[0, role] = self.move_index(role, move)
         enter_lanes(self.programs, slots, joint)
         kernels.evaluate(self.programs.next, slots, NARROW)
@@ -182,7 +183,7 @@ class CircuitMachine(StateMachine):
         return legal, terminal
 
     def next_of(self, states: NDArray[np.uint64], joint: NDArray[np.int32]) -> NDArray[np.uint64]:
-        """Successors (n, words) of packed states under joint moves (n, roles) of move indices."""
+        """Successors (n, words) of packed states under joint moves (n, roles) of move indices; -1 for no move."""
         n_fluents = len(self.game.fluents)
         result = np.zeros((len(states), 8 * self.words), np.uint8)
         slots = self._new_slots(self.programs.n_slots)

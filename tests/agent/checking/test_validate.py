@@ -32,7 +32,7 @@ def sheet(folder: Path, name: str, text: str) -> Path:
 def test_folder_of_sheets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Remarks on all sheets, sub-folders included, show line, column and caret; the worst sets the exit status."""
     good = sheet(tmp_path, "good.kif", GOOD)
-    odd = sheet(tmp_path, "odd.gdl", GOOD + "; lost\n(<= (next (f 3)) (does a stop) (lost ?x))\n")
+    odd = sheet(tmp_path, "odd.gdl", GOOD + "; lost\n(<= (next (f 3)) (does a go) (lost ?x))\n")
     wrong = sheet(tmp_path, "below/wrong.kif", GOOD + "(<= (p ?x) (true (f 1)))\n(<= (next ?x) (p ?x))\n")
     open_ended = sheet(tmp_path, "below/open.kif", GOOD + "  (init (f 1)\n")
     result = tmp_path / "result.json"
@@ -42,10 +42,10 @@ def test_folder_of_sheets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     capsys.readouterr()
     assert main(["validate", str(tmp_path), "--json", str(result)]) == DIFFERENT
     lines = capsys.readouterr().out.splitlines()
-    at = lines.index(f"{odd}:8:33: warning: `lost` with 1 arguments is never true: no rule concludes it")
+    at = lines.index(f"{odd}:8:30: warning: `lost` with 1 arguments is never true: no rule concludes it")
     assert lines[at + 1 : at + 3] == [
-        "    (<= (next (f 3)) (does a stop) (lost ?x))",
-        "                                    ^",
+        "    (<= (next (f 3)) (does a go) (lost ?x))",
+        "                                 ^",
     ]
     assert any(line.startswith(f"{open_ended}:7:3: error: ") for line in lines)
     assert lines[-1] == "4 rulesheets: 1 well, 1 with warnings only, 2 with errors"
@@ -84,6 +84,25 @@ def test_goals_beyond_the_usual_range_are_told_once(tmp_path: Path) -> None:
     assert [remark.message for remark in verdict.remarks] == [
         "150 is not from 0 to 100, as goals should be: (goal a 150)"
     ]
+
+
+def test_does_of_a_state_is_an_error_of_authors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`does` below `terminal` is an error with line and caret, here and for commands that play own sheets."""
+    file = sheet(tmp_path, "sheet.kif", GOOD + "(<= terminal (did stop))\n(<= (did ?x) (does a ?x))\n")
+    for command in (["validate"], ["inspect"]):
+        assert main([*command, str(file)]) in (DIFFERENT, WRONG_INPUT)
+        told = capsys.readouterr()
+        shown = (told.out + told.err).splitlines()
+        at = next(i for i, line in enumerate(shown) if ":7:15: error: `did` depends on `does`" in line)
+        assert shown[at + 1 : at + 3] == ["    (<= terminal (did stop))", "                  ^"]
+
+
+def test_utf_16_is_named(tmp_path: Path) -> None:
+    """A file that is no UTF-8 text is one error that says so, not many about its words."""
+    file = tmp_path / "sheet.kif"
+    file.write_bytes(GOOD.encode("utf-16"))
+    (verdict,) = validate([file], matches=0, seed=1)
+    assert [remark.message for remark in verdict.remarks] == ["no UTF-8 text, perhaps UTF-16: save it as UTF-8"]
 
 
 def test_good_sheet_is_played(tmp_path: Path) -> None:

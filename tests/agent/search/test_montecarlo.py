@@ -9,13 +9,15 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from agent.search.engine import UNLIMITED, Limit, Opinion, StopFlag
+from agent.search.engine import UNLIMITED, Limit, Opinion, StopFlag, consider
 from agent.search.montecarlo import MonteCarlo
+from agent.search.registry import engines_for
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
+from tests.circuits import machine_of
 
 TWO_STEPS = """
 (role solo)
@@ -193,3 +195,30 @@ def test_search_stops_in_the_middle_of_a_step() -> None:
     assert opinions[-1].move in ("left", "right")
     assert game.polled_after == 0
     assert game.legal(game.initial(), 0) == ["left", "right"]
+
+
+STUCK = """
+(role a) (role b) (init (at 1)) (succ 1 2) (succ 2 3) (succ 3 4)
+(<= (legal a good) (not (true (at 4)))) (<= (legal a bad) (not (true (at 4))))
+(<= (legal b x) (not (true (at 2)))) (<= (legal b y) (not (true (at 2))))
+(<= (next (at ?y)) (true (at ?x)) (succ ?x ?y))
+(<= (next won) (true (at 2)) (does a good)) (<= (next won) (true won))
+(<= terminal (true (at 4)))
+(<= (goal a 100) (true won)) (<= (goal a 0) (not (true won)))
+(<= (goal b 0) (true won)) (<= (goal b 100) (not (true won)))
+"""
+"""All depends on role a's move at 2, where b has none."""
+
+
+def test_a_match_goes_on_where_a_role_has_no_move() -> None:
+    """Such a game is played by Monte-Carlo search, which sees behind that state and in it."""
+    machine = machine_of(STUCK)
+    engine = next(engines_for(machine, 0))
+    assert engine.name == "monte-carlo"
+    start = machine.initial()
+    for state in (start, machine.next(start, ["bad", "x"])):
+        engine.begin(state)
+        opinion = consider(engine, machine.legal(state, 0), Limit(nodes=500))
+        assert opinion.score is not None
+        assert opinion.score.goal > 90
+    assert opinion.move == "good"

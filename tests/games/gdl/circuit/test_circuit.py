@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,14 +96,16 @@ class Reference:
         self.program = program
         self.ground = ground
 
-    def model(self, state: set[int], joint: Sequence[int] = ()) -> set[int]:
-        """The atoms that hold in a state, with a joint move if given."""
-        does = {int(self.ground.does_atom[role][move]) for role, move in enumerate(joint)}
+    def model(self, state: set[int], moves: Iterable[tuple[int, int]] = ()) -> set[int]:
+        """The atoms that hold in a state, with moves of some roles if given."""
+        does = {int(self.ground.does_atom[role][move]) for role, move in moves}
         return self.program.model({int(self.ground.true_atom[i]) for i in state} | does) | {ALWAYS}
 
     def next(self, state: set[int], joint: Sequence[int]) -> set[int]:
-        """The fluents after a joint move."""
-        true = self.model(state, joint)
+        """The fluents after a joint move, in which roles without a legal move do nothing."""
+        legal = self.model(state)
+        moves = [(role, move) for role, move in enumerate(joint) if not legal.isdisjoint(self.ground.legal_atom[role])]
+        true = self.model(state, moves)
         return {i for i, atom in enumerate(self.ground.next_atom) if atom in true}
 
 

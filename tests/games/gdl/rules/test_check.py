@@ -81,6 +81,61 @@ def test_oddities_are_warnings(extra: str, message: str) -> None:
         assert not [str(found) for found in checked(GAME + extra).diagnostics]
 
 
+@pytest.mark.parametrize(
+    ("extra", "place", "message"),
+    [
+        ("(succ 1 Wait)", (8, 2), "`Wait` and `wait` differ by case alone: they are two names"),
+        ("(<= (next q) (true (stop 2)))", (8, 2), "(true (stop 2)) is never true: nothing makes it so"),
+        ("(<= (next q) (not (true q2)))", (8, 2, 1), "(true q2) is never true: nothing makes it so"),
+        ("(<= (next (n ?x)) (true (n ?x)))", (8, 2), "(true (n ?x)) is never true: nothing makes it so"),
+        ("(<= (next q) (does white stop))", (8, 2), "(does white stop) is never true: no such move is ever legal"),
+        ("(<= (next q) (succ 2 ?x))", (8, 2), "(succ 2 ?x) is never true: no rule concludes it"),
+        ("(<= (next q) p) (<= p (distinct a a))", (8, 2), "`p` is never true: its rules can never fire"),
+        ("(init done) (<= (next (done)) (true done))", (9, 1, 1), "(done) is not `done`: some engines take them"),
+        ("(init (step 1 2))", (8, 1), "function `step` is used with 1 and 2 arguments"),
+        ("(<= (next q) (or))", (8, 2), "an empty `or` is never true"),
+        ("(<= (next q) (or (succ 1 2) (and (or (succ 1 2)))))", (8, 2, 2, 1), "`or` inside `or`"),
+        ("(<= (base ?f) (true ?f))", (8,), "`base` depends on the state"),
+        ("(<= (input ?r ?m) (legal ?r ?m) (on ?r)) (<= (on ?r) (does ?r ?m))", (8,), "`input` depends on the state"),
+        ("(init (goal 1))", (8, 1), "`goal` is a word of the language, here a function"),
+        ("(succ 1 terminal)", (8, 2), "`terminal` is a word of the language, here a constant"),
+        ("(sees white 1)", (8,), "`sees` makes it a game of imperfect information (GDL-II)"),
+        ("(<= (next q) (succ ?x 2) (not (succ ?x ?y)))", (8,), "read as `for no ?y`; ggp-base's prover leaves the li"),
+    ],
+)
+def test_a_word_for_authors(extra: str, place: tuple[int, ...], message: str) -> None:
+    """What has a meaning, but hardly the one that was wanted, is one warning at its place."""
+    (found,) = checked(GAME + extra).diagnostics
+    assert found.severity == "warning"
+    assert found.path == place
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "(<= (next q) (true p)) (<= (next p) (true (step 2)))",
+        "(<= (free ?x) (not (true (step ?x)))) (<= (next (q ?x)) (succ ?x ?y) (free ?x))",
+        "(<= (next (on ?f)) (true ?f)) (init (f (g 1)))",
+        "(<= (next q) (or (true q) (and (succ 1 2) (not (true q)))))",
+    ],
+)
+def test_no_word_where_nothing_is_wrong(extra: str) -> None:
+    """Facts made by rules, relations for top-down provers, facts as variables: nothing is called impossible."""
+    assert not [found for found in checked(GAME + extra).diagnostics if "never" in found.message]
+
+
+def test_after_an_error_nothing_is_said_of_what_is_missing() -> None:
+    """A faulty rule for `legal` or `role` is the error; that nobody has a move, or a relation is empty, is not told."""
+    for sheet in (
+        GAME.replace("(legal ?r wait)", "(legal ?r (wait ?x))") + "(<= (next q) (legal ?r ?m))",
+        GAME.replace("(role white) (role black)", "(<= (role ?x))"),
+    ):
+        with pytest.raises(InvalidRulesError) as raised:
+            checked(sheet)
+        assert ["nothing binds" in found.message for found in raised.value.diagnostics] == [True]
+
+
 def test_negation_between_many_goal_rules() -> None:
     """Thousands of rules for a goal value count as one in comparisons, if their conclusions are alike."""
     many = "".join(f"(<= (goal ?p{i} 50) (true (n ?p{i} {i})))" for i in range(3000))

@@ -139,7 +139,7 @@ def test_move_sets_are_listed_by_move() -> None:
     for move, (begin, end) in enumerate(itertools.pairwise(layout.set_start)):
         for slot in layout.set_slot[begin:end]:
             members[slot - layout.first_set].append(move)
-    assert len(layout.set_start) == offsets[-1] + 1
+    assert len(layout.set_start) == offsets[-1] + len(circuit.roles) + 1
     assert members
     assert {tuple(moves) for moves in members} <= known
     assert len({tuple(moves) for moves in members}) == layout.n_sets
