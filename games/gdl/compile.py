@@ -276,16 +276,12 @@ def _free(game: CompiledGame, checked: CheckedRules, variant: str, literals: int
     return replace(result, programs=result.programs._replace(initial=everywhere))
 
 
-def start_compilation(
-    checked: CheckedRules, limits: Limits = Limits(), freeing: Question | None = None
-) -> Compilation:
+def start_compilation(checked: CheckedRules, limits: Limits = Limits(), freeing: Question | None = None) -> Compilation:
     """Starts compiling; the first child is forked before this returns. Call `warm_kernels` once per process before."""
     return Compilation(checked, limits, freeing)
 
 
-def compile_rules(
-    checked: CheckedRules, limits: Limits = Limits(), freeing: Question | None = None
-) -> CircuitMachine:
+def compile_rules(checked: CheckedRules, limits: Limits = Limits(), freeing: Question | None = None) -> CircuitMachine:
     """The machine of these rules. Raises `LimitError` if they do not compile within the limits."""
     warm_kernels()
     compilation = start_compilation(checked, limits, freeing)

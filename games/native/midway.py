@@ -1,8 +1,8 @@
 """Games that begin in the middle of a match, as after moves were taken back.
 
 Their circuits lack what can no longer happen: moves on taken cells, changes of facts that stay. So a family binds the
-same rules *freed* of the first position (`games.gdl.grounding.freeing`), in positions made up by undoing moves: a move's
-facts go, and what it used up comes back. The circuit as sent then verifies the binding.
+same rules *freed* of the first position (`games.gdl.grounding.freeing`), in positions made up by undoing moves: a
+move's facts go, and what it used up comes back. The circuit as sent then verifies the binding.
 """
 
 from __future__ import annotations
