@@ -36,6 +36,10 @@ MIDWAY_MATCHES = 512
 """The same of a freed machine, where many matches are short."""
 ODD_MATCHES = 2000
 """Random matches searched for a draw where the number of cells is odd."""
+MOST_FACTS = 64 * 4 + 2
+"""Most facts that change."""
+MOST_FREED_FACTS = 1024
+"""Most facts of a freed machine, of which many may never change."""
 MIN_CELLS = 8
 """Least number of moves per role."""
 VERIFIED_POSITIONS = 20_000
@@ -76,7 +80,10 @@ def _verified(machine: CircuitMachine, binding: ReversiBinding, positions: int) 
 
 def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> ReversiBinding:
     """The freed machine's binding, begun in the first position of the machine itself."""
-    binding = propose(Undoing(freed).some_moves(freed), matches=MIDWAY_MATCHES)
+    _check_size(freed, MOST_FREED_FACTS)
+    begun = Undoing(freed).some_moves(freed)
+    observed = _observe(begun, MIDWAY_MATCHES)
+    binding = _bind(begun, observed, _cells(observed))
     try:
         first = binding.position(machine.facts(machine.initial()))
     except UnknownFactError as error:
@@ -84,8 +91,15 @@ def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> ReversiBi
     return replace(binding, variant=replace(binding.variant, start=first.discs, first=first.turn))
 
 
-def propose(machine: CircuitMachine, *, matches: int = SAMPLE_MATCHES) -> ReversiBinding:
+def propose(machine: CircuitMachine) -> ReversiBinding:
     """A binding that fits a few random matches and the geometry. Raises `NotReversi`."""
+    _check_size(machine, MOST_FACTS)
+    observed = _observe(machine, SAMPLE_MATCHES)
+    return _bind(machine, observed, _cells(observed))
+
+
+def _check_size(machine: CircuitMachine, most_facts: int) -> None:
+    """Raises `NotReversi` where roles, moves or facts are too many or too few."""
     moves = [len(moves) for moves in machine.game.moves]
     if len(moves) != 2:
         raise NotReversi(f"{len(moves)} role{'s' * (len(moves) != 1)} instead of 2")
@@ -93,10 +107,8 @@ def propose(machine: CircuitMachine, *, matches: int = SAMPLE_MATCHES) -> Revers
         raise NotReversi(f"a role has {min(moves)} moves, and boards are looked at from {MIN_CELLS} cells on")
     if max(moves) > 65:
         raise NotReversi(f"a role has {max(moves)} moves, more than 64 cells and a pass")
-    if len(machine.game.fluents) > 64 * 4 + 2:
+    if len(machine.game.fluents) > most_facts:
         raise NotReversi(f"{len(machine.game.fluents)} facts change, more than 64 cells have")
-    observed = _observe(machine, matches)
-    return _bind(machine, observed, _cells(observed))
 
 
 @dataclass(frozen=True)
