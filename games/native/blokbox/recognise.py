@@ -73,10 +73,8 @@ def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> BlokboxBi
     """The freed machine's binding, begun in the first position of the machine itself."""
     binding = _Proposal(freed, *Probe(machine).observe_midway(Probe(freed))).binding()
     facts = machine.facts(machine.initial())
-    cells, owned = (
-        [frozenset(where for fact, where in names[player].items() if fact in facts) for player in (0, 1)]
-        for names in (binding.cells, binding.owned)
-    )
+    cells = [frozenset(cell for fact, cell in binding.cells[player].items() if fact in facts) for player in (0, 1)]
+    owned = [frozenset(piece for fact, piece in binding.owned[player].items() if fact in facts) for player in (0, 1)]
     variant = binding.variant
     starts = variant.starts[0] | cells[0], variant.starts[1] | cells[1]
     possible = [frozenset(machine.game.moves[role]) for role in binding.roles]

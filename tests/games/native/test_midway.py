@@ -69,7 +69,7 @@ def test_match_taken_back_is_played_by_the_native_engine(plies: int) -> None:
     ids=["blank facts", "count of plies", "odd number of cells"],
 )
 def test_reversi_midway(options: dict[str, object], plies: int) -> None:
-    """Variants are bound to all their cells, also those that can no longer change; play leads through the same states."""
+    """Variants are bound to all their cells, also those that no longer change; play goes through the same states."""
     rules = read_rulesheet(reversi.sheet(**options))  # type: ignore[arg-type]
     first = recognise_reversi(machine_of("\n".join(map(write, rules))), positions=3000)
     machine = compiled(reversi.disguised(later(rules, plies), 4))
