@@ -265,7 +265,7 @@ def _free(game: CompiledGame, checked: CheckedRules, variant: str, literals: int
         return None
     try:
         program = ground(rules, checked.roles, variant=variant, limit_literals=_FREED_GROWTH * literals + _LEAST_FREED)
-    except LimitError:
+    except GameError:
         return None
     result = compiled_game(build_circuit(program, factored=False, swept=False))
     first = {fact for fact, holds in zip(game.fluents, game.programs.initial, strict=True) if holds}.union(game.always)

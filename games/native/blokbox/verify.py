@@ -83,10 +83,10 @@ def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps | None:
     sets = np.zeros((2, n_native, machine.words), np.uint64)
     clears = np.zeros_like(sets)
 
-    def mark(words: NDArray[np.uint64], name: Term) -> None:
-        fact = fluents.get(name)
-        if fact is not None:  # else it never changes, and the move is never legal
-            words[fact >> 6] |= np.uint64(1 << (fact & 63))
+    def mark(words: NDArray[np.uint64], fact: Term) -> None:
+        index = fluents.get(fact)
+        if index is not None:  # else the fact never changes, and the move is never legal
+            words[index >> 6] |= np.uint64(1 << (index & 63))
 
     free_facts = {cell: fact for fact, cell in binding.free.items()}
     for player, role in enumerate(binding.roles):
