@@ -34,6 +34,8 @@ MAX_PLIES = 200
 """Bound on plies; no match of the family is as long."""
 MIDWAY_MATCHES = 512
 """The same of a freed machine, where many matches are short."""
+MIDWAY_SAMPLES = 3
+"""Samples of a freed machine: one in a hundred late positions needs a second."""
 ODD_MATCHES = 2000
 """Random matches searched for a draw where the number of cells is odd."""
 MOST_FACTS = 64 * 4 + 2
@@ -81,9 +83,16 @@ def _verified(machine: CircuitMachine, binding: ReversiBinding, positions: int) 
 def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> ReversiBinding:
     """The freed machine's binding, begun in the first position of the machine itself."""
     _check_size(freed, MOST_FREED_FACTS)
-    begun = Undoing(freed).some_moves(freed)
-    observed = _observe(begun, MIDWAY_MATCHES)
-    binding = _bind(begun, observed, _cells(observed))
+    undoing = Undoing(freed)
+    for seed in range(1, MIDWAY_SAMPLES + 1):
+        begun = undoing.some_moves(freed, seed)
+        try:
+            observed = _observe(begun, MIDWAY_MATCHES)
+            binding = _bind(begun, observed, _cells(observed))
+            break
+        except NotReversi:
+            if seed == MIDWAY_SAMPLES:
+                raise
     try:
         first = binding.position(machine.facts(machine.initial()))
     except UnknownFactError as error:
