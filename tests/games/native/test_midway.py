@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from agent.refereeing.positions import from_position
+from agent.search.blokbox.guiding.tuning import tuning_for
+from agent.search.blokbox.weights import general
 from agent.search.blokbox.weights.networks import shipped_network
 from agent.search.registry import engines_for
 from games import rulesheets
@@ -23,6 +25,7 @@ from games.native.midway import may_begin_midway
 from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.recognise import recognise as recognise_reversi
 from protocol.kif import read_rulesheet, write
+from tests.agent.search.blokbox.sheet import own_binding
 from tests.circuits import machine_of, own_machine
 from tests.games.native.blokbox import test_recognise as blokbox
 from tests.games.native.reversi import test_recognise as reversi
@@ -144,12 +147,15 @@ def assert_bound(machine: CircuitMachine, binding: BlokboxBinding | None) -> Non
 
 
 @pytest.mark.e2e
-def test_own_blokbox_midway_has_its_network() -> None:
-    """The trained network plays on after moves were taken back."""
+def test_own_blokbox_midway_is_played_as_from_its_beginning() -> None:
+    """The trained network plays on after moves were taken back, and the match is as far gone as it was."""
     machine = compiled(later(read_rulesheet(rulesheets.text("blokbox")), 11))
     binding = recognise_blokbox(machine)
     assert_bound(machine, binding)
-    assert shipped_network(binding.variant) is not None  # type: ignore[union-attr]
+    assert isinstance(binding, BlokboxBinding)
+    assert shipped_network(binding.variant) is not None
+    whole, begun = (tuning_for(each, general.load()).room for each in (own_binding().variant, binding.variant))
+    assert begun == pytest.approx(whole, rel=0.05)
 
 
 @pytest.mark.parametrize(
