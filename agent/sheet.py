@@ -50,9 +50,10 @@ class Sheet:
         # Imported here, as they load Numba.
         from games.gdl.compile import compile_rules
         from games.gdl.interpreter.machine import Interpreter
+        from games.native.midway import may_begin_midway
 
         try:
-            return compile_rules(self.checked)
+            return compile_rules(self.checked, freeing=may_begin_midway)
         except LimitError:
             return Interpreter(self.checked)
 

@@ -68,11 +68,19 @@ class MatchRecord:
     outcome: Outcome = "aborted"
     opening_plies: int = 0
     """Number of first joint moves that were given, not chosen by the players."""
+    taken_back: bool = False
+    """Whether moves were taken back: the players' match began again."""
     thoughts: list[dict[str, Any]] = field(default_factory=list)
     """Per state, our agents' thoughts by role, in the form of `agent.web.thinking`; empty without a page."""
 
+    @property
+    def getting_ready(self) -> int:
+        """Seconds of the start clock: no more than for a move where moves were taken back, as players know the game."""
+        return min(self.start_clock, self.play_clock) if self.taken_back else self.start_clock
+
     def take_back(self, ply: int) -> None:
         """Forgets everything after the first `ply` joint moves."""
+        self.taken_back = True
         del self.states[ply + 1 :], self.moves[ply:]
         for seconds in self.seconds:
             del seconds[ply:]

@@ -236,13 +236,13 @@ class Referee:
         return legal[0] if legal else None
 
     def _clock(self, request: Request) -> float:
-        return self.record.start_clock if request == "start" else self.record.play_clock
+        return self.record.getting_ready if request == "start" else self.record.play_clock
 
     def _message(self, participant: Participant, request: Request) -> Message:
         record, scramble = self.record, self._scrambler.scramble
         if request == "start":
             rules = tuple(map(scramble, self._rulesheet))
-            return Start(self._match_id, scramble(participant.role), rules, record.start_clock, record.play_clock)
+            return Start(self._match_id, scramble(participant.role), rules, record.getting_ready, record.play_clock)
         moves = tuple(map(scramble, record.moves[-1])) if len(record.moves) > self._begun else None
         return Play(self._match_id, moves) if request == "play" else Stop(self._match_id, moves)
 

@@ -109,7 +109,7 @@ class WatchedMatch(MatchWatcher):
             # Show the first position while the start clock runs.
             self.transcript.reach(facts)
             self.transcript.say("the players get ready: the start clock runs")
-            self.transcript.run_clock(time.monotonic() + record.start_clock, record.start_clock)
+            self.transcript.run_clock(time.monotonic() + record.getting_ready, record.getting_ready)
 
         self._show(show)
 

@@ -168,10 +168,12 @@ class Session:
 
     def _start_compilation(self, checked: CheckedRules) -> None:
         from games.gdl.compile import Limits, start_compilation
+        from games.native.midway import may_begin_midway
 
         variants = COMPILATIONS[self._distrust]
         limits = Limits() if variants is None else Limits(variants=variants)
-        self._compilation = (self._compile or start_compilation)(checked, limits)
+        compile = self._compile or partial(start_compilation, freeing=may_begin_midway)
+        self._compilation = compile(checked, limits)
         self._phase = Phase.COMPILING
 
     def _start_gamer(

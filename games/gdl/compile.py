@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
+from typing import TypeAlias
 
 import numpy as np
 
 from games.child_process import Bounds, ChildLostError, ChildProcess, wait_for_any
 from games.gdl.circuit.circuit import build_circuit
 from games.gdl.circuit.pool import grow
+from games.gdl.grounding.freeing import freed
 from games.gdl.grounding.ground import VARIANTS, Rewriter, ground, rewrite
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Rule
@@ -36,6 +38,9 @@ _LARGE = 1e6
 
 _POLL = 0.02
 """Seconds between looks at the children's CPU time."""
+
+_FREED_GROWTH, _LEAST_FREED = 8, 100_000
+"""Ground literals of a freed game: at most so many times those of the game, and these."""
 
 _MOST_ESTIMATED_RULES = 5000
 """Most rules for estimates: larger rulesheets are mostly facts, and estimating would take longer than trying."""
@@ -88,6 +93,10 @@ class _Child:
         return self.cpu_seconds
 
 
+Question: TypeAlias = Callable[[CircuitMachine], bool]
+"""Whether a machine is also wanted freed of its first position (`CompiledGame.freed`); asked in the child."""
+
+
 class Compilation:
     """Compilation of rules to a `CircuitMachine`, in child processes; calls of `poll` and `wait` drive it.
 
@@ -95,8 +104,9 @@ class Compilation:
     >>> machine = compilation.wait(5.0)               # None: not ready yet, or `compilation.failed`
     """
 
-    def __init__(self, checked: CheckedRules, limits: Limits) -> None:
+    def __init__(self, checked: CheckedRules, limits: Limits, freeing: Question | None = None) -> None:
         self._checked = checked
+        self._freeing = freeing
         self._limits = limits
         self._waiting = _plan(checked, limits)
         self._latest = self._waiting[0]
@@ -174,7 +184,7 @@ class Compilation:
         variant, rewriter = self._latest.variant, self._latest.rewriter
         rewritten = None if rewriter is None else rewriter.rules(variant)
         bounds = Bounds(self._limits.cpu_seconds, self._limits.memory_bytes)
-        process = ChildProcess(_compile, self._checked, variant, rewritten, bounds=bounds)
+        process = ChildProcess(_compile, self._checked, variant, rewritten, self._freeing, bounds=bounds)
         self._children.append(_Child(variant, process))
 
     def _collect(self, child: _Child) -> None:
@@ -228,7 +238,13 @@ def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
     return plan
 
 
-def _compile(pipe: Connection, checked: CheckedRules, variant: str, rewritten: Sequence[Rule] | None) -> CompiledGame:
+def _compile(
+    pipe: Connection,
+    checked: CheckedRules,
+    variant: str,
+    rewritten: Sequence[Rule] | None,
+    freeing: Question | None,
+) -> CompiledGame:
     """The work of a child."""
     # The collector would search millions of tuples, and the parent's objects, for cycles that are not there.
     gc.disable()
@@ -236,18 +252,39 @@ def _compile(pipe: Connection, checked: CheckedRules, variant: str, rewritten: S
         rewritten = rewrite(checked.rules, variant)
     program = ground(rewritten, checked.roles, variant="plain")
     pipe.send(_GROUNDED)
-    return compiled_game(build_circuit(program))
+    game = compiled_game(build_circuit(program))
+    if freeing is not None and freeing(CircuitMachine(game)):
+        return replace(game, freed=_free(game, checked, variant, len(program.body)))
+    return game
 
 
-def start_compilation(checked: CheckedRules, limits: Limits = Limits()) -> Compilation:
+def _free(game: CompiledGame, checked: CheckedRules, variant: str, literals: int) -> CompiledGame | None:
+    """The game freed of its first position; None if that makes it much larger than `literals`."""
+    rules = freed(checked.rules)
+    if rules is None:
+        return None
+    try:
+        program = ground(rules, checked.roles, variant=variant, limit_literals=_FREED_GROWTH * literals + _LEAST_FREED)
+    except GameError:
+        return None
+    result = compiled_game(build_circuit(program, factored=False, swept=False))
+    first = {fact for fact, holds in zip(game.fluents, game.programs.initial, strict=True) if holds}.union(game.always)
+    if not first.issubset(result.fluents):
+        return None
+    initial = np.array([fact in first for fact in result.fluents])
+    everywhere = np.where(initial, np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0))
+    return replace(result, programs=result.programs._replace(initial=everywhere))
+
+
+def start_compilation(checked: CheckedRules, limits: Limits = Limits(), freeing: Question | None = None) -> Compilation:
     """Starts compiling; the first child is forked before this returns. Call `warm_kernels` once per process before."""
-    return Compilation(checked, limits)
+    return Compilation(checked, limits, freeing)
 
 
-def compile_rules(checked: CheckedRules, limits: Limits = Limits()) -> CircuitMachine:
+def compile_rules(checked: CheckedRules, limits: Limits = Limits(), freeing: Question | None = None) -> CircuitMachine:
     """The machine of these rules. Raises `LimitError` if they do not compile within the limits."""
     warm_kernels()
-    compilation = start_compilation(checked, limits)
+    compilation = start_compilation(checked, limits, freeing)
     try:
         machine = compilation.wait(limits.wall_seconds + 1.0)
     except BaseException:

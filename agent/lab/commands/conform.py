@@ -82,12 +82,13 @@ def _compare_native(options: argparse.Namespace) -> tuple[int, object]:
     from agent.sheet import load
     from games.families import FAMILIES
     from games.gdl.compile import compile_rules
+    from games.native.midway import may_begin_midway
 
     if options.games:
         raise InputError("--native takes one rulesheet")
     sheet = load(options.target)
     prepare((CIRCUIT,)).close()
-    machine = compile_rules(sheet.checked)
+    machine = compile_rules(sheet.checked, freeing=may_begin_midway)
     begin = time.perf_counter()
     for family in FAMILIES:
         binding = family.recognise(machine)

@@ -67,7 +67,7 @@ class Recollection:
             if memory is None or entry is None:
                 return None
             features = find_features(machine, random.getrandbits(63), partial(memory.pairs, entry, fluents))
-            evaluation = memory.evaluation(entry, fluents, features)
+            evaluation = memory.evaluation(entry, fluents, features, machine.game.always)
             experience = memory.experience(entry, fluents)
         except Exception:
             log.exception("nothing is remembered")

@@ -21,7 +21,7 @@ import tempfile
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -34,13 +34,13 @@ from agent import bounded_json
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning.learner import Experience
-from agent.search.learning.trial_points import TrialPoints
+from agent.search.learning.trial_points import NO_MATCHES, TrialPoints
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-VERSION = 5
+VERSION = 6
 """Version of the files; to be increased when the meaning of their content changes, also that of features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
@@ -101,11 +101,25 @@ class Store:
 
     def read(self, digest: str) -> MemoryEntry | None:
         """Returns the entry of the rules with this digest (hexadecimal); None if there is no usable one."""
-        path = self._path(digest)
+        return self._load(self._path(digest))
+
+    def read_relative(self, rules: str) -> MemoryEntry | None:
+        """Returns the newest entry of another first position under the same rules; None if there is none.
+
+        Their digests begin with that of the rules, and a hyphen.
+        """
+        found = []
+        for path in self._folder.glob(f"{rules}-*{SUFFIX}"):
+            # Others may prune at the same time.
+            with contextlib.suppress(OSError):
+                found.append((path.stat().st_mtime, path))
+        return self._load(max(found)[1]) if found else None
+
+    def _load(self, path: Path) -> MemoryEntry | None:
         try:
             if path.stat().st_size > MAX_FILE:
                 raise ValueError("too large")
-            entry = _decode(path.read_bytes(), digest)
+            entry = _decode(path.read_bytes(), path.name.removesuffix(SUFFIX))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -150,7 +164,7 @@ class Store:
                     path.unlink()
 
     def _path(self, digest: str) -> Path:
-        if not re.fullmatch("[0-9a-f]{16,128}", digest):
+        if not re.fullmatch("[0-9a-f]{16,128}(-[0-9a-f]{16,128})?", digest):
             raise ValueError("no digest")
         return self._folder / f"{digest}{SUFFIX}"
 
@@ -164,11 +178,27 @@ class SheetMemory:
 
     @cached_property
     def _form(self) -> CanonicalForm | None:
-        return canonical_form(self._rulesheet, self._roles)
+        """The form of the rules without the first position, where they have all its names; its digest comes last."""
+        whole = canonical_form(self._rulesheet, self._roles)
+        rules = canonical_form([part for part in self._rulesheet if not _says_init(part)], self._roles)
+        if whole is None or rules is None:
+            return None
+        form = rules if whole.labels.keys() <= rules.labels.keys() else whole
+        return CanonicalForm(f"{form.digest}-{whole.digest}", form.labels)
 
     def read(self) -> MemoryEntry | None:
-        """Returns the entry of these rules; None if there is none."""
-        return self._store.read(self._form.digest) if self._form is not None else None
+        """Returns the entry of these rules; None if there is none.
+
+        A match that begins in another position, as after moves were taken back, inherits what was learnt, but no trial
+        matches: they depend on the position.
+        """
+        if self._form is None:
+            return None
+        entry = self._store.read(self._form.digest)
+        if entry is None:
+            entry = self._store.read_relative(self._form.digest.partition("-")[0])
+            entry = entry and replace(entry, trials=NO_MATCHES, variants={})
+        return entry
 
     def pairs(self, entry: MemoryEntry, fluents: Sequence[Term]) -> NDArray[np.int32]:
         """Returns the pairs (n, 2) of these fluents with weights in an entry: random play would show others."""
@@ -178,8 +208,11 @@ class SheetMemory:
         found = [pair for pair in combinations(range(len(fluents)), 2) if _pair_key(keys, pair) in entry.weights]
         return np.array(found, np.int32).reshape(-1, 2)
 
-    def evaluation(self, entry: MemoryEntry, fluents: Sequence[Term], features: Features) -> LogisticEvaluation | None:
-        """Returns an entry's evaluation for these features of a game with these fluents; None if it does not fit."""
+    def evaluation(
+        self, entry: MemoryEntry, fluents: Sequence[Term], features: Features, always: Sequence[Term] = ()
+    ) -> LogisticEvaluation | None:
+        """Returns an entry's evaluation for these features of a game with these fluents, and facts that hold always;
+        None if it does not fit."""
         if self._form is None:
             return None
         keys, columns = _keys(self._form, fluents, features)
@@ -190,7 +223,8 @@ class SheetMemory:
         # A conjunction not in the entry is left out of the mean of those that share its weight.
         members = np.bincount(columns[known], minlength=features.n)
         weights = np.bincount(columns[known], values[known], features.n) / np.maximum(members, 1)
-        return LogisticEvaluation(weights, entry.bias)
+        constant = sum(entry.weights.get(self._form.key(fact), 0.0) for fact in always)
+        return LogisticEvaluation(weights, entry.bias + constant)
 
     def experience(self, entry: MemoryEntry, fluents: Sequence[Term]) -> Experience | None:
         """Returns an entry's positions for the next fit; None if they do not fit. New facts count as false."""
@@ -234,6 +268,12 @@ class SheetMemory:
         positions = _positions(keys[: len(fluents)], experience)
         entry = MemoryEntry(weights, evaluation.bias, generations, matches, trials, positions, variants or {})
         self._store.write(self._form.digest, entry)
+
+
+def _says_init(statement: Term) -> bool:
+    """Whether a fact or rule of a rulesheet is about the first position."""
+    head = statement[1] if isinstance(statement, tuple) and len(statement) > 1 and statement[0] == "<=" else statement
+    return isinstance(head, tuple) and head[:1] == ("init",)
 
 
 def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> tuple[list[int], NDArray[np.int64]]:

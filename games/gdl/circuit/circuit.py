@@ -38,18 +38,18 @@ class Circuit:
     outputs: Outputs
 
 
-def build_circuit(program: GroundProgram, *, factored: bool = True) -> Circuit:
+def build_circuit(program: GroundProgram, *, factored: bool = True, swept: bool = True) -> Circuit:
     """The simplified circuit of a ground program.
 
     Factoring makes it smaller, but hides symmetries of the rules. Without it, for analyses, every role is also taken to
-    have a move in every state: move sets hold moves only then. Time and memory are linear in its size, except for
-    the bounded rounds of factoring.
+    have a move in every state: move sets hold moves only then. Unswept, it is right in all states, not only in those
+    reached from the first one. Time and memory are linear in its size, except for the bounded rounds of factoring.
     """
     pool, outputs = build_gates(program, idle=factored)
     n_fluents = len(program.fluents)
     initial = np.zeros(n_fluents, np.bool_)
     initial[program.initial] = True
-    constant = constant_fluents(pool, outputs, initial)
+    constant = constant_fluents(pool, outputs, initial) if swept else np.zeros(n_fluents, np.bool_)
     kept = np.flatnonzero(~constant).astype(np.int32)
     values = np.where(initial, TRUE, FALSE).astype(np.int32)
     values[kept] = 2 * (np.arange(len(kept), dtype=np.int32) + 1)

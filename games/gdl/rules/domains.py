@@ -92,6 +92,16 @@ class Domains:
             product *= self._count(self._domains.get(place, 0), place)
         return product
 
+    def mask(self, place: Place) -> int:
+        """The set of the possible symbols of a place."""
+        return self._domains.get(place, 0)
+
+    def split(self, mask: int) -> tuple[list[str], list[Predicate]]:
+        """The constants and the functions of a set."""
+        found = [symbol for symbol, bit in self._bits.items() if mask & bit]
+        constants = [symbol for symbol in found if isinstance(symbol, str)]
+        return constants, [symbol for symbol in found if not isinstance(symbol, str)]
+
     def add(self, rule: Rule) -> None:
         """Adds a new relation that only this rule concludes."""
         masks = self._masks(rule.body)

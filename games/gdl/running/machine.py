@@ -47,6 +47,8 @@ class CompiledGame:
     goals: list[list[int]]
     """Goal values by role, ascending."""
     programs: CircuitPrograms
+    freed: CompiledGame | None = None
+    """The game in which every fact may hold at first, where it was asked for (see `games.native.midway`)."""
 
     @property
     def edges(self) -> int:
@@ -92,6 +94,7 @@ class CircuitMachine(StateMachine):
         self._always = frozenset(game.always)
         self._move_index = [{move: i for i, move in enumerate(moves)} for moves in game.moves]
         self._own = threading.local()
+        self.freed = None if game.freed is None else CircuitMachine(game.freed)
 
     # -- one state ----------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ illegal. Nothing depends on names, on any order, or on how the rules are written
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from games.gdl.running.batches import MatchPositions, facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.variant import BOARD_CELLS, MAX_PIECES
+from games.native.midway import Undoing
 from games.native.refusal import NotRecognised
 
 Bits = NDArray[np.bool_]
@@ -33,7 +35,7 @@ class Effects:
     """Effects of the moves of one role, as bits of the machine's fluents."""
 
     base: Bits
-    """[fluents]: the first position, with this role in control."""
+    """[fluents]: the first position, with this role in control; of a freed machine, an empty board."""
     waiting: int
     """This role's move while the other is in control."""
     adds: Bits
@@ -61,6 +63,17 @@ class Obstacles:
         return self.at_once | self.enabled.any(axis=0)
 
 
+class Watched(NamedTuple):
+    """Findings in random matches."""
+
+    first: int
+    """The role that moves first."""
+    waiting: list[int]
+    """Per role, its move while it is not in control."""
+    states: NDArray[np.uint64]
+    """[2, words]: the first position, and one after a move."""
+
+
 class Probe:
     """Queries a machine about made-up states, given as bits of its fluents."""
 
@@ -86,6 +99,24 @@ class Probe:
 
     def observe(self) -> tuple[int, list[Effects]]:
         """Plays random matches and tries every move once. Returns the role that moves first, and all effects."""
+        first, waiting, states = self._watch()
+        start, second = self.unpack(states)
+        effects = self._try_moves(start, first, waiting)
+        touched = (effects.adds | effects.removes).any(axis=0)
+        others = self._try_moves(np.where(touched, start, second), 1 - first, waiting)
+        return first, [others, effects] if first else [effects, others]
+
+    def observe_midway(self, freed: Probe) -> tuple[int, list[Effects]]:
+        """The same, as the freed machine's effects on an empty board."""
+        machine, other = self.machine, freed.machine
+        first, waiting, states = self._watch()
+        waiting = [other.move_index(role, machine.game.moves[role][move]) for role, move in enumerate(waiting)]
+        found = np.stack([other.pack(other.state(machine.facts(machine.unpack(words)))) for words in states])
+        boards = [Undoing(other).all_moves(bits) for bits in freed.unpack(found)]
+        return first, [freed._try_moves(boards[role != first], role, waiting) for role in (0, 1)]
+
+    def _watch(self) -> Watched:
+        """Plays random matches."""
         if len(self.machine.roles) != 2:
             roles = len(self.machine.roles)
             raise NotBlokbox(f"{roles} role{'s' * (roles != 1)} instead of 2")
@@ -99,13 +130,7 @@ class Probe:
         if seen.terminal.sum() < OBSERVED_MATCHES:
             raise NotBlokbox(f"a random match goes on for more than {MAX_PLIES} plies, or gets stuck")
         first, waiting = self._turns(seen, ply)
-        start = self.unpack(seen.states[ply == 0][:1])[0]
-        second = self.unpack(seen.states[ply == 1][:1])[0]
-        effects: list[Effects | None] = [None, None]
-        effects[first] = self._try_moves(start, first, waiting)
-        touched = (effects[first].adds | effects[first].removes).any(axis=0)  # type: ignore[union-attr]
-        effects[1 - first] = self._try_moves(np.where(touched, start, second), 1 - first, waiting)
-        return first, [effect for effect in effects if effect is not None]
+        return Watched(first, waiting, np.stack([seen.states[ply == n][0] for n in (0, 1)]))
 
     def _turns(self, seen: MatchPositions, ply: NDArray[np.int64]) -> tuple[int, list[int]]:
         """The role that moves first, and each role's move while it is not in control."""

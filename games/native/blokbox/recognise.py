@@ -3,13 +3,14 @@
 Experiments (`probe`) yield a binding. A move adds the cells it covers and removes its piece. The own cells that block
 it are those and the cells beside them; the own cells that enable it lie diagonally beside it. So unnamed squares become
 a grid (`geometry`). A mismatch on the way refuses the game. A binding counts only after whole random matches
-(`verify`).
+(`verify`). Where the match begins midway, the experiments are made on the freed circuit (`games.native.midway`).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from games.bits.board16x16 import SIDE
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
-from games.native.blokbox.binding import BlokboxBinding
+from games.native.blokbox.binding import BindingError, BlokboxBinding
 from games.native.blokbox.geometry import Neighbourhoods, embed
 from games.native.blokbox.probe import Bits, Effects, NotBlokbox, Obstacles, Probe
 from games.native.blokbox.variant import (
@@ -45,7 +46,15 @@ def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -
 
 def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> BlokboxBinding:
     """Like `recognise`, but raises `NotBlokbox` for other games."""
-    binding = propose(machine)
+    try:
+        return _verified(machine, propose(machine), positions)
+    except NotBlokbox:
+        if machine.freed is None:
+            raise
+    return _verified(machine, _propose_midway(machine, machine.freed), positions)
+
+
+def _verified(machine: CircuitMachine, binding: BlokboxBinding, positions: int) -> BlokboxBinding:
     agreeing = count_agreeing(machine, binding, positions)
     if agreeing < positions:
         raise NotBlokbox(
@@ -57,17 +66,39 @@ def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> Blo
 
 def propose(machine: CircuitMachine) -> BlokboxBinding:
     """The only possible binding, by the experiments. Raises `NotBlokbox` where there is none."""
-    return _Proposal(machine).binding()
+    return _Proposal(machine, *Probe(machine).observe()).binding()
+
+
+def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> BlokboxBinding:
+    """The freed machine's binding, begun in the first position of the machine itself."""
+    binding = _Proposal(freed, *Probe(machine).observe_midway(Probe(freed))).binding()
+    facts = machine.facts(machine.initial())
+    cells = [frozenset(cell for fact, cell in binding.cells[player].items() if fact in facts) for player in (0, 1)]
+    owned = [frozenset(piece for fact, piece in binding.owned[player].items() if fact in facts) for player in (0, 1)]
+    variant = binding.variant
+    starts = variant.starts[0] | cells[0], variant.starts[1] | cells[1]
+    possible = [frozenset(machine.game.moves[role]) for role in binding.roles]
+    first, second = (
+        {term: move for term, move in moves.items() if term in known}
+        for moves, known in zip(binding.moves, possible, strict=True)
+    )
+    begun = replace(variant, starts=starts, owned=(owned[0], owned[1]))
+    binding = replace(binding, variant=begun, moves=(first, second))
+    try:
+        binding.position(facts)
+    except BindingError as error:
+        raise NotBlokbox(f"it looks like {begun}, but it begins in no position of it: {error}") from None
+    return binding
 
 
 class _Proposal:
     """A binding in the making. Lists are by player: player 0 moves first."""
 
-    def __init__(self, machine: CircuitMachine) -> None:
+    def __init__(self, machine: CircuitMachine, first: int, effects: list[Effects]) -> None:
+        """`first` is the role that moves first, `effects` are by role."""
         self.machine = machine
         self.fluents = machine.game.fluents
         self.probe = Probe(machine)
-        first, effects = self.probe.observe()
         self.roles = (first, 1 - first)
         self.effects = [effects[role] for role in self.roles]
         self._sort_facts()

@@ -12,6 +12,7 @@ from games.bits.board16x16 import SIDE
 from games.bits.compiling import KERNEL
 from games.gdl.running.batches import MatchPositions
 from games.gdl.running.machine import CircuitMachine
+from games.machine import Term
 from games.native.blokbox.binding import BlokboxBinding
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, TURN, BlokboxVariant
@@ -82,13 +83,15 @@ def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps | None:
     sets = np.zeros((2, n_native, machine.words), np.uint64)
     clears = np.zeros_like(sets)
 
-    def mark(words: NDArray[np.uint64], fact: int) -> None:
-        words[fact >> 6] |= np.uint64(1 << (fact & 63))
+    def mark(words: NDArray[np.uint64], fact: Term) -> None:
+        index = fluents.get(fact)
+        if index is not None:  # else the fact never changes, and the move is never legal
+            words[index >> 6] |= np.uint64(1 << (index & 63))
 
-    free_facts = {cell: fluents[fact] for fact, cell in binding.free.items()}
+    free_facts = {cell: fact for fact, cell in binding.free.items()}
     for player, role in enumerate(binding.roles):
-        cell_facts = {cell: fluents[fact] for fact, cell in binding.cells[player].items()}
-        piece_facts = {piece: fluents[fact] for fact, piece in binding.owned[player].items()}
+        cell_facts = {cell: fact for fact, cell in binding.cells[player].items()}
+        piece_facts = {piece: fact for fact, piece in binding.owned[player].items()}
         for term, move in binding.moves[player].items():
             index = machine.move_index(role, term)
             move_of[player, index] = move
@@ -105,7 +108,7 @@ def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps | None:
                     mark(clears[player, move], free_facts[cell])
     flips = np.zeros(machine.words, np.uint64)
     for fact in binding.control[0] ^ binding.control[1]:
-        mark(flips, fluents[fact])
+        mark(flips, fact)
     waiting = [machine.move_index(role, binding.waiting[player]) for player, role in enumerate(binding.roles)]
     return _Maps(
         roles=np.array(binding.roles),

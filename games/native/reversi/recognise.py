@@ -3,19 +3,21 @@
 Random matches of the compiled game tell which facts are discs of which role, control, or blanks: a role's disc facts
 rise on its own moves and fall on the other's; a cell's two disc facts are never true together. Queries of the circuit
 find rows of cells: with one disc of each role on an otherwise empty board, the only legal move is the cell that
-brackets. The resulting proposal is verified over whole matches (`games.native.reversi.verify`).
+brackets. The resulting proposal is verified over whole matches (`games.native.reversi.verify`). Where the match begins
+midway, both are done on the freed circuit (`games.native.midway`), all but the verification.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
-from games.machine import Term
+from games.machine import Term, UnknownFactError
+from games.native.midway import Undoing
 from games.native.refusal import NotRecognised
 from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.geometry import Triple, embed
@@ -30,8 +32,16 @@ SAMPLE_POSITIONS = 6000
 """Least number of positions; where matches are short, more are played."""
 MAX_PLIES = 200
 """Bound on plies; no match of the family is as long."""
+MIDWAY_MATCHES = 512
+"""The same of a freed machine, where many matches are short."""
+MIDWAY_SAMPLES = 3
+"""Samples of a freed machine: one in a hundred late positions needs a second."""
 ODD_MATCHES = 2000
 """Random matches searched for a draw where the number of cells is odd."""
+MOST_FACTS = 64 * 4 + 2
+"""Most facts that change."""
+MOST_FREED_FACTS = 1024
+"""Most facts of a freed machine, of which many may never change."""
 MIN_CELLS = 8
 """Least number of moves per role."""
 VERIFIED_POSITIONS = 20_000
@@ -52,7 +62,15 @@ def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -
 
 def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> ReversiBinding:
     """Like `recognise`, but raises `NotReversi` for other games."""
-    binding = propose(machine)
+    try:
+        return _verified(machine, propose(machine), positions)
+    except NotReversi:
+        if machine.freed is None:
+            raise
+    return _verified(machine, _propose_midway(machine, machine.freed), positions)
+
+
+def _verified(machine: CircuitMachine, binding: ReversiBinding, positions: int) -> ReversiBinding:
     if not agrees(machine, binding, positions):
         cells = binding.variant.playable.bit_count()
         raise NotReversi(
@@ -62,8 +80,35 @@ def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> Rev
     return binding
 
 
+def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> ReversiBinding:
+    """The freed machine's binding, begun in the first position of the machine itself."""
+    _check_size(freed, MOST_FREED_FACTS)
+    undoing = Undoing(freed)
+    for seed in range(1, MIDWAY_SAMPLES + 1):
+        begun = undoing.some_moves(freed, seed)
+        try:
+            observed = _observe(begun, MIDWAY_MATCHES)
+            binding = _bind(begun, observed, _cells(observed))
+            break
+        except NotReversi:
+            if seed == MIDWAY_SAMPLES:
+                raise
+    try:
+        first = binding.position(machine.facts(machine.initial()))
+    except UnknownFactError as error:
+        raise NotReversi(f"it looks like Reversi, but it begins in no position: {error}") from None
+    return replace(binding, variant=replace(binding.variant, start=first.discs, first=first.turn))
+
+
 def propose(machine: CircuitMachine) -> ReversiBinding:
     """A binding that fits a few random matches and the geometry. Raises `NotReversi`."""
+    _check_size(machine, MOST_FACTS)
+    observed = _observe(machine, SAMPLE_MATCHES)
+    return _bind(machine, observed, _cells(observed))
+
+
+def _check_size(machine: CircuitMachine, most_facts: int) -> None:
+    """Raises `NotReversi` where roles, moves or facts are too many or too few."""
     moves = [len(moves) for moves in machine.game.moves]
     if len(moves) != 2:
         raise NotReversi(f"{len(moves)} role{'s' * (len(moves) != 1)} instead of 2")
@@ -71,10 +116,8 @@ def propose(machine: CircuitMachine) -> ReversiBinding:
         raise NotReversi(f"a role has {min(moves)} moves, and boards are looked at from {MIN_CELLS} cells on")
     if max(moves) > 65:
         raise NotReversi(f"a role has {max(moves)} moves, more than 64 cells and a pass")
-    if len(machine.game.fluents) > 64 * 4 + 2:
+    if len(machine.game.fluents) > most_facts:
         raise NotReversi(f"{len(machine.game.fluents)} facts change, more than 64 cells have")
-    observed = _observe(machine)
-    return _bind(machine, observed, _cells(observed))
 
 
 @dataclass(frozen=True)
@@ -114,11 +157,11 @@ class _Cells:
     """Fluents without a meaning here. Verification shows that nothing depends on them."""
 
 
-def _observe(machine: CircuitMachine) -> _Observed:
+def _observe(machine: CircuitMachine, matches: int) -> _Observed:
     """Play random matches. Raises `NotReversi` unless one role has a choice at a time and the other a single pass."""
-    sample = machine.random_matches(SAMPLE_MATCHES, 1, max_plies=MAX_PLIES)
+    sample = machine.random_matches(matches, 1, max_plies=MAX_PLIES)
     if len(sample.states) < SAMPLE_POSITIONS:
-        matches = SAMPLE_MATCHES * SAMPLE_POSITIONS // len(sample.states)
+        matches = matches * SAMPLE_POSITIONS // len(sample.states)
         sample = machine.random_matches(matches, 1, max_plies=MAX_PLIES)
     fluents = len(machine.game.fluents)
     bits = facts_in(sample.states, fluents)

@@ -10,7 +10,6 @@ from numba import njit
 
 from games.bits.board8x8 import flips
 from games.bits.compiling import INNER, KERNEL
-from games.gdl.running.batches import MatchPositions
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.reversi.binding import ReversiBinding
@@ -30,7 +29,8 @@ class _Layout(NamedTuple):
     """A binding in the circuit's indices."""
 
     discs: npt.NDArray[np.int32]
-    """int32[2, 64]: fluent of each colour's disc on each cell, or -1."""
+    """int32[2, 64]: fluent of each colour's disc on each cell, or -1. Discs that never change are bits of the word that
+    `_with_constants` adds."""
     expected: npt.NDArray[np.int32]
     """int32[fluents, 2]: kind of each fluent (`_DISC_0`..), and its cell or colour (for constants, its value)."""
     move_cells: npt.NDArray[np.int32]
@@ -66,9 +66,10 @@ def count_agreeing(machine: CircuitMachine, binding: ReversiBinding, positions: 
         sample = machine.random_matches(min(_CHUNK_MATCHES, 16 + (positions - total) // 40), seed, max_plies=_PLIES)
         seed += 1
         legal, terminal = machine.legal_of(sample.states)
-        if not _same_rules(sample.states, legal, terminal, sample.joint, sample.match, layout):
+        states = _with_constants(sample.states)
+        if not _same_rules(states, legal, terminal, sample.joint, sample.match, layout):
             return total
-        if not _same_goals(machine, binding, layout, sample):
+        if not _goals_match(machine, binding, layout, sample.states[sample.terminal]):
             return total
         total += len(sample.states)
     return total
@@ -89,12 +90,14 @@ def _layout(machine: CircuitMachine, binding: ReversiBinding) -> _Layout | None:
         (_CONTROL, dict(binding.control)),
     ]
     index = {fact: number for number, fact in enumerate(game.fluents)}
+    always = frozenset(game.always)
     for meaning, facts in meanings:
         for fact, cell in facts.items():
-            expected[index[fact]] = meaning, cell
+            if fact in index:
+                expected[index[fact]] = meaning, cell
             if meaning in (_DISC_0, _DISC_1):
-                discs[meaning, cell] = index[fact]
-    if not binding.control:
+                discs[meaning, cell] = index.get(fact, 64 * machine.words + (fact in always))
+    if binding.control.keys().isdisjoint(index):
         return None
     cells = [_meaning(binding, role, move) for role in (0, 1) for move in game.moves[role]]
     return _Layout(
@@ -209,8 +212,13 @@ def _same_rules(states, legal, terminal, joint, match, layout):
     return True
 
 
+def _with_constants(states: Words) -> Words:
+    """Packed states with one more word, in which bit 0 is false and bit 1 true."""
+    return np.concatenate([states, np.full((len(states), 1), 2, np.uint64)], axis=1)
+
+
 def _margins(states: Words, layout: _Layout) -> npt.NDArray[np.int64]:
-    """int64[n]: lead of colour 0 in discs, in `states` (uint64[n, words])."""
+    """int64[n]: lead of colour 0 in discs, in `states` (uint64[n, words + 1], see `_with_constants`)."""
     first, second = (
         ((states[:, discs >> 6] >> (discs & 63).astype(np.uint64)) & np.uint64(1)).sum(axis=1, dtype=np.int64)
         for discs in layout.discs[:, layout.discs[0] >= 0]
@@ -218,30 +226,31 @@ def _margins(states: Words, layout: _Layout) -> npt.NDArray[np.int64]:
     return np.asarray(first - second)
 
 
-def _same_goals(machine: CircuitMachine, binding: ReversiBinding, layout: _Layout, sample: MatchPositions) -> bool:
-    """Whether the goals of all finished matches are the binding's."""
-    states = np.ascontiguousarray(sample.states[sample.terminal])
-    return _goals_match(machine, binding, layout, states)
-
-
 def _goals_match(machine: CircuitMachine, binding: ReversiBinding, layout: _Layout, states: Words) -> bool:
-    results = np.sign(_margins(states, layout)) * binding.variant.sign
+    """Whether the goals of finished positions (uint64[n, words]) are the binding's."""
+    results = np.sign(_margins(_with_constants(states), layout)) * binding.variant.sign
     table = np.array(binding.goals)
     expected = np.stack([table[0][1 + results], table[1][1 - results]], axis=1)
     return bool((machine.goals_of(states) == expected).all())
 
 
 def _same_goals_when_full(machine: CircuitMachine, binding: ReversiBinding, seed: int) -> bool:
-    """Whether the goals of random, nearly even full boards are the binding's."""
+    """Whether the goals of random, nearly even full boards are the binding's; discs that never change stay."""
     layout = _layout(machine, binding)
     if layout is None:
         return False
     generator = np.random.default_rng(seed)
-    used = np.flatnonzero(layout.discs[0] >= 0)
+    never, always = 64 * machine.words, 64 * machine.words + 1
     bits = np.zeros((_FULL_BOARDS, 64 * machine.words), np.uint8)
+    lead = 0
+    for own, other, sign in ((layout.discs[0], layout.discs[1], 1), (layout.discs[1], layout.discs[0], -1)):
+        only = own[(own >= 0) & (own < never) & (other == never)]
+        bits[:, only] = 1
+        lead += sign * (len(only) + int((own == always).sum()))
+    used = np.flatnonzero(((layout.discs >= 0) & (layout.discs < never)).all(axis=0))
     for row in range(_FULL_BOARDS):
         order = generator.permutation(used)
-        half = len(used) // 2 + generator.integers(-2, 3)
+        half = min(max(0, (len(used) - lead) // 2 + generator.integers(-2, 3)), len(used))
         bits[row, layout.discs[0, order[:half]]] = 1
         bits[row, layout.discs[1, order[half:]]] = 1
     for fluent, (meaning, cell) in enumerate(layout.expected):

@@ -430,3 +430,22 @@ async def test_local_player_that_keeps_the_clock_is_cut_short() -> None:
         record = await referee.run()
     assert [error.kind for error in record.errors] == ["late"]
     assert "cancelled" in slow.heard
+
+
+async def test_match_taken_back_gets_ready_within_the_clock_of_a_move() -> None:
+    """Its players know the game, so START does not give them the whole start clock again."""
+    heard = []
+
+    async def answer(text: str) -> str:
+        heard.append(read_one(text))
+        return "ready"
+
+    for back, clock in ((False, str(CLOCK)), (True, "7")):
+        async with AsyncExitStack() as stack:
+            referee = await open_referee(stack, tic_tac_toe(), [answer, "random"])
+            referee.record.play_clock = 7
+            if back:
+                referee.record.take_back(0)
+            await referee.run()
+        assert heard[0][-2:] == (clock, "7")
+        heard.clear()

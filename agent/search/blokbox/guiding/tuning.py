@@ -53,11 +53,14 @@ class Tuning(NamedTuple):
 
 def tuning_for(variant: BlokboxVariant, weights: GeneralWeights, network: Network | None = None) -> Tuning:
     """The tuning that won the matches, with a network or without one."""
+    pieces = {shape.piece for shape in variant.shapes}
+    # A match that begins midway has the stages of the whole one: then the board was nearly empty.
+    begun = any(owned != pieces for owned in variant.owned)
     return Tuning(
         network=no_network() if network is None else network,
         prior_weights=weights.priors,
         evaluation=weights.evaluation,
-        room=int(room(variant.start)),
+        room=2 * variant.width * variant.height if begun else int(room(variant.start)),
         playout_share=0.5,
         exploration=2.0 if network is None else 1.0,
         first_play=0.1,

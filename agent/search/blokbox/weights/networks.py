@@ -160,8 +160,13 @@ def _matching_moves(
     """
     if symmetry.size(geometry.size) != (variant.width, variant.height):
         return None
-    turned = frozenset(frozenset(symmetry.cell(cell, geometry.size) for cell in cells) for cells in geometry.starts)
-    if turned != frozenset(variant.starts) or len(geometry.shapes) != len(variant.shapes):
+    turned = [{symmetry.cell(cell, geometry.size) for cell in cells} for cells in geometry.starts]
+    # A match that begins midway has more cells. Either player may be first.
+    begun = any(
+        all(first <= cells for first, cells in zip(turned, starts, strict=False))
+        for starts in (variant.starts, variant.starts[::-1])
+    )
+    if not begun or len(geometry.shapes) != len(variant.shapes):
         return None
     numbers = {frozenset(shape.cells): index for index, shape in enumerate(variant.shapes)}
     shapes = np.zeros(len(geometry.shapes), np.int64)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent.refereeing.positions import from_position
 from agent.search.choosing.recollection import Recollection
 from agent.search.evaluation import features as finding
 from agent.search.evaluation.features import Features, find_features
@@ -111,6 +112,61 @@ def test_evaluation_survives_scrambling(
         assert (experience.facts == wanted.facts).all()
         np.testing.assert_allclose(experience.targets, wanted.targets, atol=1e-4)
         assert experience.fresh == wanted.fresh
+
+
+def test_other_positions_inherit_what_was_learnt(own: Compile, machine_of: Compile, tmp_path: Path) -> None:
+    """A match that begins in the middle of another one, scrambled anew, has its evaluation, but no trial matches.
+
+    States are worth the same, the marks that stay included. Its own entry, once there is one, comes first.
+    """
+    machine = own("tic_tac_toe")
+    statements = kif.read_rulesheet(rulesheets.text("tic_tac_toe"))
+    features = features_of(machine, 1)
+    fluents = machine.game.fluents
+    weights = np.where(np.arange(features.n) < len(fluents), np.random.default_rng(1).normal(0, 0.3, features.n), 0.0)
+    trials, none = TrialPoints(1.5, 2), experience_of(machine, [machine.initial()])
+    memory = SheetMemory(Store(tmp_path), statements, machine.roles)
+    kept: Any = {"generations": 3, "matches": 800, "trials": trials, "variants": {"one": trials}}
+    memory.keep(fluents, features, LogisticEvaluation(weights, -0.2), none, **kept)
+    state = machine.initial()
+    for number, place in enumerate((("2", "2"), ("1", "1"), ("3", "1"))):
+        moves: list[Term] = ["noop", "noop"]
+        moves[number % 2] = ("mark", *place)
+        state = machine.next(state, moves)
+    begun = from_position(statements, machine.facts(state))
+    assert begun is not None
+    disguise, roles = disguised(begun, machine.roles, "ggp-base", 5)
+    later = machine_of("\n".join(map(kif.write, disguise)))
+    inheriting = SheetMemory(Store(tmp_path), disguise, roles)
+    found = inheriting.read()
+    assert found is not None
+    assert (found.generations, found.trials, found.variants) == (3, NO_MATCHES, {})
+    later_features = features_of(later, 2, partial(inheriting.pairs, found, later.game.fluents))
+    evaluation = inheriting.evaluation(found, later.game.fluents, later_features, later.game.always)
+    assert evaluation is not None
+    expected = values(machine, [state], features, LogisticEvaluation(weights, -0.2))
+    assert values(later, [later.initial()], later_features, evaluation) == pytest.approx(expected, abs=1e-4)
+    kept["generations"] = 7
+    none = experience_of(later, [later.initial()])
+    inheriting.keep(later.game.fluents, later_features, evaluation, none, **kept)
+    assert inheriting.read() != memory.read()
+    for each, generations in ((inheriting, 7), (memory, 3)):
+        entry = each.read()
+        assert entry is not None
+        assert (entry.generations, entry.trials) == (generations, trials)
+
+
+def test_rules_that_differ_in_more_than_positions_inherit_nothing(own: Compile, tmp_path: Path) -> None:
+    """Nor do first positions with names of their own: they say what the other rules do not."""
+    machine = own("tic_tac_toe")
+    text = rulesheets.text("tic_tac_toe")
+    features = features_of(machine, 1)
+    none = experience_of(machine, [machine.initial()])
+    memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(text), machine.roles)
+    zero = LogisticEvaluation(np.zeros(features.n), 0.0)
+    memory.keep(machine.game.fluents, features, zero, none, generations=1, matches=1, trials=NO_MATCHES)
+    for other in (text.replace("(goal ?role 50)", "(goal ?role 60)"), text + "(init (seed apple))"):
+        assert SheetMemory(Store(tmp_path), kif.read_rulesheet(other), machine.roles).read() is None
 
 
 def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
