@@ -22,7 +22,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 def loads(text: str) -> Any:
     """Parses JSON as `json.loads` does.
 
-    Raises `ValueError` for other text, for JSON that is nested too deeply, and for numbers that are not finite.
+    Raises `ValueError` for other text, for JSON that is nested too deeply, and for numbers that are no finite floats.
     """
     level = 0
     for character in _BRACKET.findall(_STRING.sub("", text)):
@@ -32,7 +32,12 @@ def loads(text: str) -> Any:
                 raise ValueError(f"nested more than {MOST_LEVELS} levels deep")
         else:
             level -= 1
-    return json.loads(text, parse_float=_finite, parse_constant=_finite)
+    return json.loads(text, parse_float=_finite, parse_int=_integer, parse_constant=_finite)
+
+
+def _integer(text: str) -> int:
+    _finite(text)
+    return int(text)
 
 
 def _finite(text: str) -> float:

@@ -239,8 +239,7 @@ def _end_with(parent: int) -> None:
 
 @contextlib.contextmanager
 def _spawning() -> Iterator[None]:
-    """What a process that starts within does before it reaches `_main`: it ignores Ctrl-C, and imports nothing from the
-    current folder."""
+    """Within, processes that start ignore Ctrl-C and import nothing from the current folder, also before `_main`."""
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"

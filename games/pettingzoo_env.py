@@ -27,9 +27,8 @@ class GameEnvironment(AECEnv):  # type: ignore[misc]
     An observation is a dict: `observation`, int8[facts], marks the true facts of `machine.game.fluents`;
     `action_mask`, int8[moves of the role], marks the legal moves. An action is an index into
     `machine.game.moves[role]`. Agents act in the order of the roles and see the state before the ply, so simultaneous
-    moves stay hidden. A role with one legal move makes it unasked. Rewards come at the end: goals / 100,
-    so 0..1 in ordinary games. A match is
-    truncated without rewards after `max_plies`, or where a role has no legal move.
+    moves stay hidden. A role with one legal move makes it unasked. Rewards come at the end: goals / 100, so 0..1
+    in ordinary games. A match is truncated without rewards after `max_plies`, or where a role has no legal move.
 
     All agents see the whole state: for games of perfect information.
     """

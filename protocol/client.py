@@ -43,7 +43,7 @@ def given_twice(urls: Sequence[str]) -> str | None:
 
 
 def _server_at(url: str) -> object:
-    """What is the same for the usual spellings of an address."""
+    """A key that the usual spellings of an address share."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)

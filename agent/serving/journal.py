@@ -89,7 +89,7 @@ class Journal:
         for path in sorted(self._folder.glob(f"*{JOURNAL_SUFFIX}")):
             try:
                 yield _load(path, now)
-            except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+            except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
                 log.warning("cannot read the journal %s: %s", path, error)
 
 

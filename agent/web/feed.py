@@ -24,7 +24,7 @@ ALL_SECONDS = 5.0
 MOST_LINE = 1 << 24
 """Most bytes of one event."""
 
-_BROKEN = (aiohttp.ClientError, OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError)
+_BROKEN = (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError)
 
 
 class Feed:

@@ -54,8 +54,7 @@ class Pictures:
 
     async def draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
         """Returns the position at a ply as JSON data: `svg` boards, the `rest` of the facts, those `gone` since the
-        position before, a person's `choices` by square,
-        the `colours` of each role's pieces.
+        position before, a person's `choices` by square, the `colours` of each role's pieces.
 
         An unknown position is empty, and so is one not reached (moves may have been taken back meanwhile).
         """

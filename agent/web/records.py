@@ -30,7 +30,7 @@ KEPT = 4
 
 _OUTCOMES: dict[str, Outcome] = {"finished": "finished", "stalled": "stalled", "aborted": "aborted"}
 
-_BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, TextError, RecursionError)
+_BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, TextError, RecursionError)
 
 
 class Records:

@@ -52,7 +52,7 @@ class MatchLog(Generic[Record]):
             return []
         except OSError as error:
             raise InputError(f"{self._path}: {error.strerror}") from None
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             raise InputError(
                 f"{self._path}: not a log of release 0.2, nor one of 0.1 that can be resumed; name a new file"
             ) from None

@@ -20,7 +20,7 @@ MOST_BYTES = 1 << 30
 _BEGINNING = b'{"seed": '
 """Beginning of every line: the first of the settings."""
 
-_BROKEN = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
+_BROKEN = (ValueError, TypeError, KeyError, AttributeError)
 
 
 def read_tournament(path: Path) -> TournamentPage | None:

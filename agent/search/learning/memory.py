@@ -122,7 +122,7 @@ class Store:
             entry = _decode(path.read_bytes(), path.name.removesuffix(SUFFIX))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             log.warning("%s is ignored: %s: %s", path, type(error).__name__, error)
             return None
         with contextlib.suppress(OSError):
