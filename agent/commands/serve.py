@@ -208,8 +208,9 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
 
 
 def _not_listening(options: argparse.Namespace, error: OSError) -> InputError:
-    host = options.host or ""
-    place = f"[{host}]:{options.port}" if ":" in host else f"{host}:{options.port}" if host else f"port {options.port}"
+    from agent.serving.player import address_of
+
+    place = address_of(options.host, options.port).removeprefix("http://") if options.host else f"port {options.port}"
     return InputError(f"{place}: {error.strerror or error}")
 
 

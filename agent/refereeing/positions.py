@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from games.gdl.rules.surface import says_init
 from games.machine import Term
 from protocol.kif import write
 
@@ -13,10 +14,9 @@ def from_position(rulesheet: tuple[Term, ...], facts: Collection[Term]) -> tuple
     kept = []
     for statement in rulesheet:
         rule = isinstance(statement, tuple) and len(statement) > 1 and statement[0] == "<="
-        head, body = (statement[1], statement[2:]) if rule else (statement, ())
-        if any(map(_reads_init, body)):
+        if rule and any(map(_reads_init, statement[2:])):
             return None
-        if not (isinstance(head, tuple) and head and head[0] == "init"):
+        if not says_init(statement):
             kept.append(statement)
     return (*kept, *(("init", fact) for fact in sorted(facts, key=write)))
 

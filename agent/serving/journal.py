@@ -32,7 +32,7 @@ from agent.worker.messages import Checkpoint, Judged, Received, Unseen
 from games.machine import Term
 from protocol.kif import read_one, write
 from protocol.messages import Start
-from protocol.terms import MAX_DEPTH
+from protocol.terms import MAX_DEPTH, map_tokens
 
 log = logging.getLogger(__name__)
 
@@ -353,16 +353,12 @@ def _write_term(term: Term) -> str:
     text = write(term)
     if '"' not in text and "%" not in text:
         return text
-    return write(_map_atoms(term, lambda atom: _SPECIAL.sub(lambda found: quote(found[0], safe=""), atom)))
+    return write(map_tokens(lambda atom: _SPECIAL.sub(lambda found: quote(found[0], safe=""), atom), term))
 
 
 def _read(data: Any) -> Term:
     text = _text(data)
-    return _map_atoms(read_one(text), unquote) if "%" in text else read_one(text)
-
-
-def _map_atoms(term: Term, change: Callable[[str], str]) -> Term:
-    return change(term) if isinstance(term, str) else tuple(_map_atoms(part, change) for part in term)
+    return map_tokens(unquote, read_one(text)) if "%" in text else read_one(text)
 
 
 def _text(data: Any) -> str:

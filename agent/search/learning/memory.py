@@ -36,6 +36,7 @@ from agent.search.evaluation.logistic import LogisticEvaluation
 from agent.search.learning.learner import Experience
 from agent.search.learning.trial_points import NO_MATCHES, TrialPoints
 from games.gdl.canonical import CanonicalForm, canonical_form
+from games.gdl.rules.surface import says_init
 from games.machine import Term
 
 log = logging.getLogger(__name__)
@@ -180,7 +181,7 @@ class SheetMemory:
     def _form(self) -> CanonicalForm | None:
         """The form of the rules without the first position, where they have all its names; its digest comes last."""
         whole = canonical_form(self._rulesheet, self._roles)
-        rules = canonical_form([part for part in self._rulesheet if not _says_init(part)], self._roles)
+        rules = canonical_form([part for part in self._rulesheet if not says_init(part)], self._roles)
         if whole is None or rules is None:
             return None
         form = rules if whole.labels.keys() <= rules.labels.keys() else whole
@@ -268,12 +269,6 @@ class SheetMemory:
         positions = _positions(keys[: len(fluents)], experience)
         entry = MemoryEntry(weights, evaluation.bias, generations, matches, trials, positions, variants or {})
         self._store.write(self._form.digest, entry)
-
-
-def _says_init(statement: Term) -> bool:
-    """Whether a fact or rule of a rulesheet is about the first position."""
-    head = statement[1] if isinstance(statement, tuple) and len(statement) > 1 and statement[0] == "<=" else statement
-    return isinstance(head, tuple) and head[:1] == ("init",)
 
 
 def _keys(form: CanonicalForm, fluents: Sequence[Term], features: Features) -> tuple[list[int], NDArray[np.int64]]:

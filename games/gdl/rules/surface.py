@@ -39,6 +39,11 @@ def head_of(statement: Term) -> Term:
     return statement
 
 
+def says_init(statement: Term) -> bool:
+    """Whether a fact or rule is about the first position."""
+    return _relation(head_of(statement)) == "init"
+
+
 def _relation(atom: Term) -> Term | None:
     return atom[0] if isinstance(atom, tuple) and atom else None
 
