@@ -1,7 +1,7 @@
-"""The folder of compiled kernels: one per version of the sources.
+"""The folder of compiled kernels: one per version of their sources.
 
 To tell whether cached code is stale, Numba looks only at the kernel's own file: a kernel whose callee in another file
-changed would keep the old code. So the folder's name is a digest of all sources.
+changed would keep the old code. So the folder's name has a digest of all that kernels are made of.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import stat
 import sys
@@ -20,6 +21,15 @@ KEPT_VERSIONS = 3
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 
+_PREFIX = "ggp-agent-"
+_NAME = re.compile(_PREFIX + "[0-9a-f]{16}")
+"""Name of a version's folder."""
+
+_DECORATORS = (b"import numba", b"from numba", b"from games.bits")
+"""One of them is in every module that defines kernels."""
+
+_IMPORT = re.compile(r"\n *(?:from|import) ([\w.]+)(?: import (\([^)]*\)|.*))?")
+"""An import: the module, and the text with the names taken from it."""
 
 notice = ""
 """A line for the user of a process that cannot keep kernels in the usual place; empty in its children."""
@@ -28,18 +38,19 @@ notice = ""
 def use_versioned_cache() -> None:
     """Makes Numba keep its cache in the first of `_places` that is writable; without any, kernels live in memory only.
 
-    Must run before the first kernel is defined. A writable folder set by the user (NUMBA_CACHE_DIR) is left alone.
+    Must run before the first kernel is defined. A folder set by the user (NUMBA_CACHE_DIR) comes first.
     """
     global notice
     chosen = os.environ.get(_VARIABLE)
+    # A version's folder, or the empty text for none, comes from a parent process, perhaps with other sources.
+    inherited = chosen is not None and (not chosen or _NAME.fullmatch(Path(chosen).name) is not None)
     usual, temporary = _places()
-    # A folder below ours, or the empty text for none, comes from a parent process, perhaps with other sources.
-    inherited = chosen is not None and (not chosen or Path(chosen).parent in usual + temporary)
-    if chosen and not inherited and _writable(Path(chosen)):
-        return
-    digest = sources_digest()
-    places = (place for place in usual + temporary if place in usual or _is_private(place))
-    found = next((place / digest for place in places if _writable(place / digest)), None)
+    if chosen:
+        usual.insert(0, Path(chosen).parent if inherited else Path(chosen))
+    wanted = usual[:1] if chosen else usual
+    name = _PREFIX + kernels_digest()
+    places = (place for place in usual + temporary if place not in temporary or is_private(place))
+    found = next((place / name for place in places if _writable(place / name)), None)
     if found is not None:
         _remove_old(found)
     else:
@@ -48,7 +59,7 @@ def use_versioned_cache() -> None:
     numba = sys.modules.get("numba")
     if numba is not None:
         numba.config.CACHE_DIR = folder
-    if not inherited and (chosen or found is None or found.parent in temporary):
+    if not inherited and (found is None or found.parent not in wanted):
         missed = f"{_VARIABLE}={chosen} cannot" if chosen else "no folder of this installation or of this user can"
         instead = f"are kept in {folder}" if folder else "stay in memory, and every process compiles its own"
         notice = f"{missed} be written: compiled kernels {instead}"
@@ -67,12 +78,42 @@ def cache_folder() -> Path:
 
 
 def sources_digest() -> str:
-    """A digest of the sources of all kernels."""
-    here = Path(__file__).resolve().parent
+    """A digest of all sources."""
+    return _digest(_sources())
+
+
+def kernels_digest() -> str:
+    """A digest of the sources of kernels: the modules that define them, and all that these import of ours.
+
+    Nothing else can change a kernel: what Numba freezes into it (other kernels, functions, constants) it finds by names
+    of the kernel's module, which are defined there or imported.
+    """
+    texts = _sources()
+    wanted = [name for name, text in texts.items() if any(decorator in text for decorator in _DECORATORS)]
+    found: dict[str, bytes] = {}
+    while wanted:
+        name = wanted.pop()
+        if name in texts and name not in found:
+            found[name] = texts[name]
+            for module, names in _IMPORT.findall(texts[name].decode()):
+                wanted += [module, *(f"{module}.{part}" for part in re.findall(r"\w+", names))]
+    return _digest(found)
+
+
+def _sources() -> dict[str, bytes]:
+    """The texts of all modules, by their dotted names."""
+    root = Path(__file__).resolve().parents[1]
+    paths = (path for package in ("agent", "games") for path in (root / package).rglob("*.py"))
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path.read_bytes()
+        for path in paths
+    }
+
+
+def _digest(texts: dict[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for package in (here, here.parent / "agent"):
-        for path in sorted(package.rglob("*.py")):
-            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    for name, text in sorted(texts.items()):
+        digest.update(name.encode() + b"\0" + hashlib.sha256(text).digest())
     return digest.hexdigest()[:16]
 
 
@@ -101,7 +142,7 @@ def _writable(folder: Path) -> bool:
         return False
 
 
-def _is_private(folder: Path) -> bool:
+def is_private(folder: Path) -> bool:
     """Whether a folder among everyone's files, which is created, is this user's alone: kernels are programs."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -127,6 +168,7 @@ def _remove_old(current: Path) -> None:
         except OSError:
             return 0.0
 
-    others = sorted((folder for folder in current.parent.iterdir() if folder != current), key=age)
+    others = [path for path in current.parent.iterdir() if _NAME.fullmatch(path.name) and path != current]
+    others.sort(key=age)
     for folder in others[KEPT_VERSIONS:]:
         shutil.rmtree(folder, ignore_errors=True)

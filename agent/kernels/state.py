@@ -20,7 +20,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from games.kernel_cache import cache_folder, sources_digest
+from games.kernel_cache import cache_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class BuildProgress:
 
 @cache
 def toolchain() -> str:
-    """Returns a text that identifies what compiled kernels depend on: sources, compiler and processor."""
+    """Returns a text that identifies what compiled kernels depend on beside the sources: compiler and processor."""
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
@@ -50,8 +50,7 @@ def toolchain() -> str:
     processor = sorted(set(re.findall(r"^(?:model name|flags|Features)\s*:.*$", text, re.MULTILINE)))
     chosen = [os.environ.get(name, "") for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")]
     digest = hashlib.sha256("\n".join([platform.machine(), *processor, *chosen]).encode()).hexdigest()
-    versions = f"numba {version('numba')}, llvmlite {version('llvmlite')}"
-    return f"sources {sources_digest()}, {versions}, processor {digest[:16]}"
+    return f"numba {version('numba')}, llvmlite {version('llvmlite')}, processor {digest[:16]}"
 
 
 def forget(group: str) -> None:

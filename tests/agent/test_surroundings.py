@@ -21,7 +21,7 @@ from agent.processes import module_environment
 from agent.refereeing.hosting import Printer
 from agent.refereeing.record import MatchRecord
 from agent.search.kernel_groups import playing
-from games.kernel_cache import cache_folder, sources_digest
+from games.kernel_cache import cache_folder
 from tests.agent.surroundings import (
     ROOT,
     STRANGER,
@@ -84,7 +84,7 @@ def test_server_of_a_user_who_can_write_nothing_becomes_available() -> None:
     with folder_for_all() as folder:
         result, journal, log = folder / "serve.json", folder / "journal", folder / "log"
         kernels = folder / f"ggp-agent-{STRANGER}"
-        shutil.copytree(cache_folder(), kernels / sources_digest())
+        shutil.copytree(cache_folder(), kernels / cache_folder().name)
         give_to_stranger(kernels)
         fallen = trapped(folder)
         (folder / "bin").mkdir()

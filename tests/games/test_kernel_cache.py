@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numba
 import pytest
+from numba.core.dispatcher import Dispatcher
 
+import agent.search
+import games
 from games import kernel_cache
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,23 +27,60 @@ def cache_folder(root: Path, environment: dict[str, str]) -> str:
     return result.stdout.decode().strip()
 
 
-def test_other_sources_have_another_folder(tmp_path: Path) -> None:
-    """A change in any module changes the folder, also for a process whose parent ran the old sources."""
-    (tmp_path / "games").mkdir()
+@pytest.mark.parametrize("chosen", [None, "chosen"])
+def test_other_kernels_have_another_folder(chosen: str | None, tmp_path: Path) -> None:
+    """A change in what kernels are made of changes the folder, and no other change does.
+
+    So it is for a folder that the user has chosen, where other files stay, and for a process whose parent ran the old
+    sources. Nothing is made in the installation where the folder is elsewhere.
+    """
+    (tmp_path / "games" / "parts").mkdir(parents=True)
     for name in ("__init__.py", "kernel_cache.py"):
         (tmp_path / "games" / name).write_bytes((ROOT / "games" / name).read_bytes())
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / "games" / name).write_text(f'"""Some module."""\n{text}\n')
+
+    write("kernel.py", "from numba import njit\nfrom games.parts import (\n    # Why.\n    callee,\n)")
+    write("parts/__init__.py", "")
+    write("parts/callee.py", "if True:\n    from games.constant import LIMIT")
+    write("constant.py", "LIMIT = 1")
+    write("other.py", "import games.kernel")
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    before = cache_folder(tmp_path, environment)
-    assert before == cache_folder(tmp_path, environment)
-    (tmp_path / "games" / "more.py").write_text("CHANGED = True\n")
-    after = cache_folder(tmp_path, {**environment, "NUMBA_CACHE_DIR": before})
-    assert after != before
-    assert Path(after).parent == Path(before).parent == tmp_path / "games" / "__pycache__" / "kernels"
+    place = tmp_path / "games" / "__pycache__" / "kernels"
+    if chosen is not None:
+        place = tmp_path / chosen
+        (place / "others").mkdir(parents=True)
+        environment["NUMBA_CACHE_DIR"] = str(place)
+    folders = [cache_folder(tmp_path, environment)]
+    write("other.py", "import games.kernel, games.parts")
+    assert folders == [cache_folder(tmp_path, environment)]
+    for value in range(2, 4 + kernel_cache.KEPT_VERSIONS):
+        write("constant.py", f"LIMIT = {value}")
+        folders.append(cache_folder(tmp_path, {**environment, "NUMBA_CACHE_DIR": folders[-1]}))
+    assert len(set(folders)) == len(folders)
+    assert {Path(folder).parent for folder in folders} == {place}
+    assert len(list(place.glob("ggp-agent-*"))) == 1 + kernel_cache.KEPT_VERSIONS
+    if chosen is not None:
+        assert (place / "others").exists()
+        assert not (tmp_path / "games" / "__pycache__" / "kernels").exists()
 
 
-def test_a_folder_of_the_users_is_left_alone(tmp_path: Path) -> None:
-    """A folder set in NUMBA_CACHE_DIR is used."""
-    assert cache_folder(ROOT, {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}) == str(tmp_path)
+def test_every_kernel_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digest covers every module with kernels, and the modules of the functions that these kernels name."""
+    covered: set[str] = set()
+    monkeypatch.setattr(kernel_cache, "_digest", lambda texts: covered.update(texts) or "")
+    kernel_cache.kernels_digest()
+    kernels = 0
+    for package in (agent.search, games):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for kernel in vars(importlib.import_module(module.name)).values():
+                if isinstance(kernel, Dispatcher) and kernel.py_func.__module__.startswith(("agent.", "games.")):
+                    kernels += 1
+                    named = (kernel.py_func.__globals__.get(name) for name in kernel.py_func.__code__.co_names)
+                    modules = {getattr(value, "__module__", None) or "" for value in (kernel.py_func, *named)}
+                    assert {name for name in modules if name.startswith(("agent.", "games."))} <= covered
+    assert kernels > 100
 
 
 def test_folder_that_cannot_be_written_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,11 +91,12 @@ def test_folder_that_cannot_be_written_is_replaced(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(kernel_cache, "notice", "")
     monkeypatch.setattr(numba.config, "CACHE_DIR", numba.config.CACHE_DIR)
     kernel_cache.use_versioned_cache()
-    assert kernel_cache.cache_folder() == tmp_path / "own" / kernel_cache.sources_digest()
+    folder = kernel_cache.cache_folder()
+    assert folder == tmp_path / "own" / f"ggp-agent-{kernel_cache.kernels_digest()}"
     assert "chosen/kernels cannot be written: compiled kernels are kept in" in kernel_cache.notice
     monkeypatch.setattr(kernel_cache, "notice", "")
     kernel_cache.use_versioned_cache()
-    assert kernel_cache.cache_folder() == tmp_path / "own" / kernel_cache.sources_digest()
+    assert kernel_cache.cache_folder() == folder
     assert kernel_cache.notice == ""
 
 
@@ -67,14 +110,14 @@ def test_folder_with_files_of_another_user_is_left_alone(tmp_path: Path, monkeyp
 
 def test_kernels_are_not_taken_from_everybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Among everyone's files, a folder must be the user's own and closed to others: kernels are programs."""
-    assert kernel_cache._is_private(tmp_path / "new")
+    assert kernel_cache.is_private(tmp_path / "new")
     (tmp_path / "link").symlink_to(tmp_path / "new")
-    assert not kernel_cache._is_private(tmp_path / "link")
+    assert not kernel_cache.is_private(tmp_path / "link")
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o770)
-    assert not kernel_cache._is_private(tmp_path / "open")
+    assert not kernel_cache.is_private(tmp_path / "open")
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert not kernel_cache._is_private(tmp_path / "new")
+    assert not kernel_cache.is_private(tmp_path / "new")
 
 
 NOWHERE = """

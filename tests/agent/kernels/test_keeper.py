@@ -13,6 +13,7 @@ from agent.kernels.keeper import KernelKeeper
 from agent.kernels.state import BuildProgress
 from agent.processes import module_environment
 from agent.search.kernel_groups import KernelGroup
+from games.kernel_cache import cache_folder
 from tests.processes import until
 
 COMPLETE = """
@@ -37,9 +38,11 @@ GROUPS = {
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty kernel cache, and two cores."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    folder = tmp_path / cache_folder().name
+    folder.mkdir()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
     monkeypatch.setattr(keeper, "_cores", lambda: 2)
-    return tmp_path
+    return folder
 
 
 class Processes:

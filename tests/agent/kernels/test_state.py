@@ -11,6 +11,7 @@ import pytest
 
 from agent.kernels import state
 from agent.kernels.state import BuildProgress
+from games.kernel_cache import cache_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -18,8 +19,9 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty kernel cache."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    folder = tmp_path / cache_folder().name
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
+    return folder
 
 
 def test_nothing_is_known_of_a_new_cache() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from agent.kernels import state
 from agent.kernels.progress import prepare
 from agent.search.kernel_groups import kernel_groups, playing
+from games.kernel_cache import cache_folder
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Game, StartServer
@@ -27,8 +27,8 @@ def unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     compiling them.
     """
     prepare(tuple(kernel_groups())).close()
-    cache = tmp_path / "cache"
-    shutil.copytree(os.environ["NUMBA_CACHE_DIR"], cache, ignore=shutil.ignore_patterns("*.json"))
+    cache = tmp_path / cache_folder().name
+    shutil.copytree(cache_folder(), cache, ignore=shutil.ignore_patterns("*.json"))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
     with contextlib.ExitStack() as stack:
         locks = {name: stack.enter_context(contextlib.ExitStack()) for name in playing()}

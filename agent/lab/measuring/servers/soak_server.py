@@ -88,7 +88,7 @@ class SoakServer:
             if not self.kernels.exists():
                 from games.kernel_cache import cache_folder
 
-                shutil.copytree(cache_folder(), self.kernels)
+                shutil.copytree(cache_folder(), self.kernels / cache_folder().name)
             environment[CACHE] = str(self.kernels)
         return subprocess.Popen(
             [sys.executable, "-m", "agent.cli", "serve", "--host", HOST, *arguments],
