@@ -49,6 +49,7 @@ def use_versioned_cache() -> None:
         usual.insert(0, Path(chosen).parent if inherited else Path(chosen))
     wanted = usual[:1] if chosen else usual
     name = _PREFIX + kernels_digest()
+    # Kernels are programs.
     places = (place for place in usual + temporary if place not in temporary or is_private(place))
     found = next((place / name for place in places if _writable(place / name)), None)
     if found is not None:
@@ -143,7 +144,7 @@ def _writable(folder: Path) -> bool:
 
 
 def is_private(folder: Path) -> bool:
-    """Whether a folder among everyone's files, which is created, is this user's alone: kernels are programs."""
+    """Whether a folder among everyone's files, which is created, is this user's alone, and no link."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from games.kernel_cache import is_private
+
 PATIENCE = 20.0
 """Seconds to wait for free cores: processes of a killed worker end within a second or two."""
 
@@ -75,11 +77,12 @@ def _claim_free(available: Sequence[int], count: int) -> CoreClaim:
 
 def _lock(core: int) -> IO[bytes] | None:
     try:
-        folder = Path(tempfile.gettempdir()) / f"ggp-agent-cores-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
+        places = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir())
+        folders = (Path(place) / f"ggp-agent-cores-{os.getuid()}" for place in places if os.path.isabs(place))
+        folder = next(filter(is_private, folders))
         file = open(folder / str(core), "ab")  # noqa: SIM115 - kept open as long as the core is claimed
-    except OSError:
-        # Where nothing can be written, others' claims are not known.
+    except (OSError, StopIteration):
+        # Where nothing can be written without others meddling, their claims are not known.
         return open(os.devnull, "ab")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -42,17 +42,41 @@ def test_more_cores_than_there_are(tmp_path: Path) -> None:
         LocalExecutor(1).run(JobSession(dice(tmp_path).open, cores=10_000), [Task(Dice(1))])
 
 
-def test_cores_are_not_claimed_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of claims, not made yet, of a user without a runtime folder."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path / f"ggp-agent-cores-{os.getuid()}"
+
+
+def test_cores_are_not_claimed_where_nothing_can_be_written(folder: Path) -> None:
     """Claims are files: without a folder for them, all cores are taken to be free."""
-    (tmp_path / "file").touch()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    folder.touch()
     with closing(claim_cores(1)) as one, closing(claim_cores(1)) as other:
         assert one.cores == other.cores
 
 
-def test_cores_are_claimed_by_one_worker_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_are_in_a_folder_of_the_users_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runtime folder is preferred. A folder that others can enter, or a link that they laid, is left alone."""
+    elsewhere = folder.with_name("elsewhere")
+    elsewhere.mkdir(mode=0o755)
+    folder.symlink_to(elsewhere)
+    claim_cores(1).close()
+    folder.unlink()
+    elsewhere.rename(folder)
+    claim_cores(1).close()
+    assert list(folder.iterdir()) == []
+    runtime = folder.with_name("runtime")
+    runtime.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    with closing(claim_cores(1)) as claim:
+        assert [str(core) for core in claim.cores] == [path.name for path in (runtime / folder.name).iterdir()]
+
+
+@pytest.mark.usefixtures("folder")
+def test_cores_are_claimed_by_one_worker_at_a_time() -> None:
     """A claimed core is nobody else's until it is given back."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     available = len(os.sched_getaffinity(0))
     claim = claim_cores(available)
     assert set(claim.cores) == os.sched_getaffinity(0)
@@ -64,9 +88,9 @@ def test_cores_are_claimed_by_one_worker_at_a_time(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.skipif(JOBS < 2, reason="needs two cores")
-def test_runs_at_the_same_time_use_different_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("folder")
+def test_runs_at_the_same_time_use_different_cores(tmp_path: Path) -> None:
     """Two runs of one job each do not meet on the first core; a run that finds no core free shares one."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     available = sorted(os.sched_getaffinity(0))
     with ExitStack() as stack:
         runs = [stack.enter_context(closing(LocalExecutor(1).run(dice(tmp_path), [Task(Dice(0))]))) for _ in available]
