@@ -212,7 +212,7 @@ class Linked:
         writer = TableWriter(self.program, self.sizes, self, suffix)
         source = write(writer, self.program.rules[relation], pattern)
         self._writing = None
-        exec(compile(source, f"<rules of {relation[0]} {pattern}>", "exec"), self._scope)
+        exec(compile(source, f"<rules of {relation[0]!a} {pattern}>", "exec"), self._scope)
 
     def _solve_by_table(self, table: CallTable) -> None:
         self._tabled.add(table.relation)

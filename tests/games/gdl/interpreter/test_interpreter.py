@@ -54,6 +54,23 @@ def test_plays_a_small_game_to_its_end() -> None:
     assert machine.goal(state, 0) == 100
 
 
+@pytest.mark.parametrize("odd", ["\0", "\\", "'", '"', "\x85", "\u2028", "\ud800", "\U0001f600", "%", "{", "#"])
+def test_names_hold_any_character(odd: str) -> None:
+    """Relations, functions and constants are only ever compared, whatever they are spelled with."""
+    rules = [
+        *[("role", odd), ("init", (odd, odd)), (f"p{odd}", odd), ("<=", "terminal", ("true", odd))],
+        ("<=", (f"q{odd}", "?x"), (f"p{odd}", "?x"), ("true", (odd, "?x"))),
+        ("<=", (f"r{odd}", "?x"), (f"q{odd}", "?x")),
+        ("<=", (f"r{odd}", "?x"), (f"r{odd}", "?x"), ("does", odd, ("m", "?x"))),
+        ("<=", ("legal", odd, ("m", "?x")), (f"r{odd}", "?x")),
+        ("<=", ("next", "?x"), (f"r{odd}", "?x"), ("does", odd, ("m", "?x"))),
+    ]
+    machine = Interpreter(check(rules))
+    state = machine.initial()
+    assert machine.legal(state, 0) == [("m", odd)]
+    assert machine.facts(machine.next(state, [("m", odd)])) == {odd}
+
+
 def test_reaches_through_cycles_left_and_right_recursively() -> None:
     """Connectivity in a graph with cycles terminates and is complete, whichever way the recursion is written."""
     edges = {(i, (i + 1) % 7) for i in range(7)} | {(3, 10), (10, 11), (11, 3), (20, 21)}
