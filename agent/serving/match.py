@@ -262,25 +262,15 @@ class Match:
             await self._wait(deadline.at)
 
     async def _advance(self, message: Play | Stop, received_at: Instant, deadline: Deadline | None) -> None:
-        """Takes joint moves in: writes them into the journal, then tells the workers."""
-        *missed, last = self._history.read(message, received_at, self._turn.answered, self._latest)
-        for unseen in missed:
-            self._take_in(unseen, deadline)
-            self._history.note_missed()
-            self._tell_workers(unseen, deadline)
-        self._take_in(last, deadline)
-        await self._history.note_last()
-        self._tell_workers(last, deadline)
-        self._history.pace.took(received_at, self.turn_number)
-
-    def _take_in(self, received: messages.Received, deadline: Deadline | None) -> None:
+        """Takes a joint move in: writes it into the journal, then tells the workers."""
+        received = self._history.read(message, received_at, self._turn.answered, self._latest)
         self._history.add(received)
         self._turn = MatchTurn(self._history.turns, deadline)
         self._show.moved(received)
         self._news.set()
-
-    def _tell_workers(self, received: messages.Received, deadline: Deadline | None) -> None:
+        await self._history.note_last()
         self._workers.send_turn(self.turn_number, messages.Turn(received, deadline.remaining() if deadline else None))
+        self._history.pace.took(received_at, self.turn_number)
 
     def _rewind(self) -> None:
         self._history.begin_again()
