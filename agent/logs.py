@@ -59,7 +59,8 @@ class JsonFormatter(logging.Formatter):
         line["message"] = record.getMessage()
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        # JSON itself escapes the controls below a blank only.
+        return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=False))
 
 
 def formatter(match_id: str | None = None) -> logging.Formatter:

@@ -15,15 +15,22 @@ from agent.serving.clock import Instant, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.pace import ManagerPace
 from agent.serving.turn import MatchTurn
-from agent.worker.messages import Begin, Checkpoint, Cluster, Judged, Received, Situation, Unseen
+from agent.worker.messages import (
+    MOST_MISSED,
+    Begin,
+    Checkpoint,
+    Cluster,
+    Judged,
+    Received,
+    Situation,
+    Unseen,
+    count_turns,
+)
 from games.gdl.rules.surface import has_imperfect_information
 from games.machine import Term
 from protocol.messages import Play, Start, Stop
 
 log = logging.getLogger(__name__)
-
-MAX_MISSED = 1000
-"""Most turns by which a message's number may be ahead."""
 
 
 class MatchHistory:
@@ -34,6 +41,8 @@ class MatchHistory:
         self._start = start
         self._journal = journal if found is None else found.journal
         self._history: list[Received] = [] if found is None else list(found.history)
+        self.turns = count_turns(*self._history)
+        """Number of joint moves made."""
         self._distrust = 0 if found is None else found.distrust
         self._checkpoint = Checkpoint() if found is None else found.checkpoint
         silence, intervals = (0.0, None) if found is None else (found.silence, found.intervals)
@@ -41,11 +50,6 @@ class MatchHistory:
         self._imperfect = has_imperfect_information(start.rules)
         self.noting: set[asyncio.Task[None]] = set()
         """Running writes to the journal."""
-
-    @property
-    def turns(self) -> int:
-        """Number of joint moves received."""
-        return len(self._history)
 
     @property
     def last(self) -> Received:
@@ -90,20 +94,15 @@ class MatchHistory:
 
     def read(
         self, message: Play | Stop, received_at: Instant, answered: Term | None, latest: Situation | None
-    ) -> list[Received]:
-        """Returns the joint moves since the last message, with the reasons to doubt them.
+    ) -> Received:
+        """Returns the last joint move, with the reasons to doubt it.
 
         `answered` is our last answer, `latest` the last known situation.
         """
         if message.turn is not None:
             # The number tells how many were missed; nothing else is known of them.
-            missed = max(0, min(message.turn - self.turns - 1, MAX_MISSED))
-            return [*(Unseen(None),) * missed, Unseen(message.last_move, message.percepts)]
-        return [self._judge(message, received_at, answered, latest)]
-
-    def _judge(
-        self, message: Play | Stop, received_at: Instant, answered: Term | None, latest: Situation | None
-    ) -> Received:
+            missed = max(0, min(message.turn - self.turns - 1, MOST_MISSED))
+            return Unseen(message.last_move, message.percepts, missed)
         if self._imperfect:
             return Unseen(answered, message.moves or ())
         if message.moves is None:
@@ -126,20 +125,17 @@ class MatchHistory:
     def add(self, received: Received) -> None:
         """Takes a joint move in, without noting it."""
         self._history.append(received)
+        self.turns += count_turns(received)
 
     async def note_last(self) -> None:
         """Notes the last joint move, and waits for the disk."""
         if self._journal is not None:
             await self._journal.received(self._history[-1], self.turns)
 
-    def note_missed(self) -> None:
-        """Notes that the last joint move was missed, without waiting: there may be a thousand such."""
-        if self._journal is not None:
-            self._note(self._journal.received(self._history[-1], self.turns, sync=False))
-
     def begin_again(self) -> None:
         """Forgets all turns."""
         self._history.clear()
+        self.turns = 0
         self._checkpoint = Checkpoint()
         self.pace = ManagerPace(self._start.start_clock, self._start.play_clock, now())
         if self._journal is not None:
@@ -168,8 +164,11 @@ class MatchHistory:
         self, turn: MatchTurn, *, ponder: bool, compile: bool, memory: Path | None, cluster: Cluster | None = None
     ) -> Begin:
         """Returns the command for a worker that joins in this turn."""
-        known = self._checkpoint
-        checkpoint = replace(known, since=tuple(self._history[known.turn :]))
+        known, first, number = self._checkpoint, len(self._history), self.turns
+        while number > known.turn:
+            first -= 1
+            number -= count_turns(self._history[first])
+        checkpoint = replace(known, since=tuple(self._history[first:]))
         seconds = turn.deadline.remaining() if turn.deadline is not None else None
         return Begin(self._start, checkpoint, seconds, ponder, compile, self._distrust, memory, cluster)
 

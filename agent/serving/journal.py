@@ -3,7 +3,8 @@
 One file per match, one JSON object per line; lines are only appended, and empty ones ignored. The first line has the
 START. Each further line has
 
-- the last joint move as a PLAY told it, with its number and moment: synced to the disk before it is acted on,
+- the last joint move as a PLAY told it, with its number and moment, and the number of those missed before it: synced to
+  the disk before it is acted on,
 - an answer, or a state of the match, which saves playing through it: not waited for, as only time is lost without it,
 - or the number of circuits found wrong by then.
 
@@ -28,7 +29,7 @@ from urllib.parse import quote, unquote
 from agent import bounded_json
 from agent.serving.light_workers import JOURNAL_SUFFIX
 from agent.serving.moments import Moment
-from agent.worker.messages import Checkpoint, Judged, Received, Unseen
+from agent.worker.messages import MOST_MISSED, Checkpoint, Judged, Received, Unseen, count_turns
 from games.machine import Term
 from protocol.kif import read_one, write
 from protocol.messages import Start
@@ -124,11 +125,13 @@ class MatchJournal:
         }
         await self._append(line, rules=start.rules, anew=True)
 
-    async def received(self, received: Received, number: int, *, sync: bool = True) -> None:
+    async def received(self, received: Received, number: int) -> None:
         """Adds a joint move; numbers begin with 1."""
         line: dict[str, object] = {"number": number}
         if isinstance(received, Unseen):
             line["own"] = None if received.own is None else _write_term(received.own)
+            if received.missed:
+                line["missed"] = received.missed
             if received.percepts is not None:
                 line["percepts"] = [_write_term(percept) for percept in received.percepts]
         elif isinstance(received, Judged):
@@ -137,7 +140,7 @@ class MatchJournal:
             line["missed"] = received.missed
         else:
             line["moves"] = [_write_term(move) for move in received]
-        await self._append({**line, **Moment.present().as_json()}, sync=sync)
+        await self._append({**line, **Moment.present().as_json()})
 
     async def answered(self, move: Term, number: int) -> None:
         """Notes the answer given after `number` joint moves."""
@@ -287,19 +290,20 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
             # A wrong circuit may have given the states noted until then.
             state = None
     history = tuple(_received(received[number]) for number in sorted(received))
-    if sorted(received) != list(range(1, len(history) + 1)):
+    numbers = list(itertools.accumulate(map(count_turns, history), initial=0))
+    if sorted(received) != numbers[1:]:
         raise ValueError("a turn is missing")
-    turns = [Moment.read(line) for line in received.values() if "at" in line]
+    moments = [Moment.read(line) for line in received.values() if "at" in line]
     began = Moment.read(head) if "at" in head else Moment(path.stat().st_mtime)
     return UnfinishedMatch(
         start,
         history,
         max(_count(line.get("distrust", 0)) for line in lines),
         MatchJournal(path, lines),
-        answered=_read(answer["answer"]) if answer is not None and answer["turn"] == len(history) else None,
-        checkpoint=_checkpoint(state) if state is not None and _count(state["turn"]) <= len(history) else Checkpoint(),
-        silence=(turns[-1] if turns else began).until(now),
-        intervals=tuple(before.until(after) for before, after in itertools.pairwise(turns)),
+        answered=_read(answer["answer"]) if answer is not None and answer["turn"] == numbers[-1] else None,
+        checkpoint=_checkpoint(state) if state is not None and _count(state["turn"]) in numbers else Checkpoint(),
+        silence=(moments[-1] if moments else began).until(now),
+        intervals=tuple(before.until(after) for before, after in itertools.pairwise(moments)),
     )
 
 
@@ -326,7 +330,7 @@ def _received(line: dict[str, Any]) -> Received:
     if "own" in line:
         own, percepts = line["own"], line.get("percepts")
         seen = None if percepts is None else tuple(map(_read, percepts))
-        return Unseen(None if own is None else _read(own), seen)
+        return Unseen(None if own is None else _read(own), seen, min(_count(line.get("missed", 0)), MOST_MISSED))
     moves = tuple(map(_read, line["moves"]))
     if "missed" not in line:
         return moves

@@ -47,7 +47,11 @@ SILENCE_FACTOR = 3
 """Play clocks of silence, beside `SILENCE_SECONDS`, after which a manager has given the match up."""
 
 PONDER_CLOCKS, PONDER_SECONDS = 2, 60.0
-"""Time to ponder after answering: play clocks, and seconds on top. A person without a clock may have left."""
+"""Time to ponder after START or an answer: clocks, and seconds on top. A person without a clock may have left."""
+
+HELD_CLOCK = 3600
+"""Seconds that longer clocks count as, where others need the match's worker or its cores while its manager is silent:
+some managers send a hundred years for no limit. People who take an hour a move keep their match."""
 
 GRACE = 0.8
 """Seconds beyond its clock that a message waits for the first legal moves after an outage. Managers wait a second."""
@@ -135,9 +139,20 @@ class Match:
     @property
     def overdue(self) -> bool:
         """Whether the manager has been silent long enough to drop the match."""
+        return self._is_silent_for(self._longest_clock)
+
+    @property
+    def yields(self) -> bool:
+        """Whether the manager has been silent long enough for another match to take this one's place."""
+        return self._is_silent_for(min(self._longest_clock, HELD_CLOCK))
+
+    @property
+    def _longest_clock(self) -> int:
         start = self.start_message
-        longest = max(start.play_clock, 0 if self.turn_number or self._turn.answer else start.start_clock)
-        return now() - self.heard > SILENCE_FACTOR * longest + self._options.silence
+        return max(start.play_clock, 0 if self.turn_number or self._turn.answer else start.start_clock)
+
+    def _is_silent_for(self, clock: int) -> bool:
+        return now() - self.heard > SILENCE_FACTOR * clock + self._options.silence
 
     # --- messages
 
@@ -223,9 +238,9 @@ class Match:
         if self._playable is None:
             log.warning("%s: not ready within the start clock: set-up goes on during play", self.match_id)
         self._show.started()
-        if not self._options.ponder and self._turn.answer is None:
+        if self._turn.answer is None:
             # The start clock was ours; until the first turn it is others who think.
-            self._workers.send(messages.Rest())
+            self._ponder(self._turn)
         return not self.closed
 
     def _is_new(self, message: Play | Stop) -> bool:
@@ -247,25 +262,15 @@ class Match:
             await self._wait(deadline.at)
 
     async def _advance(self, message: Play | Stop, received_at: Instant, deadline: Deadline | None) -> None:
-        """Takes joint moves in: writes them into the journal, then tells the workers."""
-        *missed, last = self._history.read(message, received_at, self._turn.answered, self._latest)
-        for unseen in missed:
-            self._take_in(unseen, deadline)
-            self._history.note_missed()
-            self._tell_workers(unseen, deadline)
-        self._take_in(last, deadline)
-        await self._history.note_last()
-        self._tell_workers(last, deadline)
-        self._history.pace.took(received_at, self.turn_number)
-
-    def _take_in(self, received: messages.Received, deadline: Deadline | None) -> None:
+        """Takes a joint move in: writes it into the journal, then tells the workers."""
+        received = self._history.read(message, received_at, self._turn.answered, self._latest)
         self._history.add(received)
         self._turn = MatchTurn(self._history.turns, deadline)
         self._show.moved(received)
         self._news.set()
-
-    def _tell_workers(self, received: messages.Received, deadline: Deadline | None) -> None:
+        await self._history.note_last()
         self._workers.send_turn(self.turn_number, messages.Turn(received, deadline.remaining() if deadline else None))
+        self._history.pace.took(received_at, self.turn_number)
 
     def _rewind(self) -> None:
         self._history.begin_again()
@@ -329,17 +334,21 @@ class Match:
         self._clock.count(turn)
         self._history.note_answer(move, turn)
         self._show.answered(move)
+        self._ponder(turn)
+        return move
+
+    def _ponder(self, turn: MatchTurn) -> None:
+        """Goes on thinking for a while, if at all: until the manager goes on."""
         if not self._options.ponder:
             self._workers.send(messages.Rest())
         else:
-            longest = PONDER_CLOCKS * self.start_message.play_clock + PONDER_SECONDS
-            asyncio.get_running_loop().call_later(longest, self._rest, turn)
-        return move
+            longest = PONDER_CLOCKS * min(self._longest_clock, HELD_CLOCK) + PONDER_SECONDS
+            asyncio.get_running_loop().call_later(longest, self._rest, turn, turn.answer)
 
-    def _rest(self, answered: MatchTurn) -> None:
-        """Ends pondering if the manager has not gone on since this answer."""
-        if self._turn is answered and not self.closed:
-            log.info("%s: turn %d: no more thinking until the manager goes on", self.match_id, answered.number)
+    def _rest(self, turn: MatchTurn, answer: asyncio.Future[Term] | None) -> None:
+        """Ends pondering if the manager has not gone on since this answer, or since START."""
+        if self._turn is turn and turn.answer is answer and not self.closed:
+            log.info("%s: turn %d: no more thinking until the manager goes on", self.match_id, turn.number)
             self._workers.send(messages.Rest())
 
     async def _know_legal_moves(self, turn: MatchTurn, until: Instant) -> None:

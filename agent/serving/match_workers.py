@@ -14,7 +14,7 @@ from agent.search.kernel_groups import CIRCUIT
 from agent.serving.clock import now
 from agent.serving.light_workers import LIGHT
 from agent.serving.worker_pool import LIGHT_AFTER, Worker, WorkerPool
-from agent.worker.messages import PULSE, Begin, Command, Prepared, Report, Rewind, Thought, Turn
+from agent.worker.messages import PULSE, Begin, Command, Prepared, Report, Rewind, Thought, Turn, count_turns
 
 log = logging.getLogger(__name__)
 
@@ -180,7 +180,7 @@ class MatchWorkers:
             self._bettering = bettering
         log.info("%s: worker %d joins", self._match_id, worker.pid)
         begin = self._make_begin(self._losses < RECKLESS_LOSSES and CIRCUIT not in worker.without)
-        self._turns_told[worker] = begin.checkpoint.turn + len(begin.checkpoint.since)
+        self._turns_told[worker] = begin.checkpoint.turn + count_turns(*begin.checkpoint.since)
         worker.on_report = self._pass_on
         worker.on_lost = self._on_lost
         # A stopped process gives no sign of life at all: count from now.

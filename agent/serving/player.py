@@ -254,9 +254,9 @@ class Player:
             self._drop(running)
             running = None
         if running is None:
-            if not self._free():
-                self._drop_overdue()
-            if not self._free():
+            if len(self._matches) >= self._options.workers:
+                self._make_room()
+            if len(self._matches) >= self._options.workers:
                 log.error("%s: START refused: all %d workers are playing", name, self._options.workers)
                 self.statistics.refused += 1
                 return messages.Busy()
@@ -289,17 +289,26 @@ class Player:
         return min((match.due for match in self._matches.values() if match.due is not None), default=None)
 
     def _free(self) -> bool:
-        return len(self._matches) < self._options.workers
+        return sum(not match.yields for match in self._matches.values()) < self._options.workers
 
     def _drop(self, match: Match) -> None:
         self._matches.pop(match.match_id, None)
         match.abort()
 
+    def _make_room(self) -> None:
+        """Drops the match that has been silent for longest, if for long enough."""
+        silent = min((match for match in self.matches if match.yields), key=lambda match: match.heard, default=None)
+        if silent is not None:
+            self._drop_silent(silent)
+
     def _drop_overdue(self) -> None:
         for match in list(self._matches.values()):
             if match.overdue:
-                log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
-                self._drop(match)
+                self._drop_silent(match)
+
+    def _drop_silent(self, match: Match) -> None:
+        log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
+        self._drop(match)
 
     def _lacking(self) -> set[str]:
         """Returns the groups of kernels that workers do without: those not compiled yet, or where none are kept, those

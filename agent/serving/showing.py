@@ -98,7 +98,7 @@ class MatchShow:
             received = received.moves
         if isinstance(received, Unseen):
             # The others' moves are not known.
-            self._transcript.move(None)
+            self._transcript.move(None, missed=received.missed)
         else:
             self._transcript.move(received)
 
@@ -106,14 +106,14 @@ class MatchShow:
     def situated(self, situation: Situation) -> None:
         """The state is known, or some possible states are."""
         known = situation.checkpoint
-        if known.facts is not None and known.turn == situation.turn and situation.turn == self._ply:
+        if known.facts is not None and known.turn == situation.turn == self._transcript.last.turn:
             self._transcript.reach(known.facts, situation.states)
         self._transcript.allow(situation.role, situation.legal)
 
     @_isolated
     def thought(self, thought: Thought) -> None:
         """The engine has a new opinion."""
-        if thought.turn == self._ply:
+        if thought.turn == self._transcript.last.turn:
             self._transcript.think(self._role, thought.opinion, thought.engine, thought.reason)
 
     @_isolated
@@ -139,10 +139,6 @@ class MatchShow:
     def aborted(self) -> None:
         """The match was given up."""
         self._transcript.end("aborted")
-
-    @property
-    def _ply(self) -> int:
-        return len(self._transcript.positions) - 1
 
 
 def _roles(start: Start) -> list[Term]:

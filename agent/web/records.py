@@ -177,6 +177,7 @@ def read_record(path: Path, modified: float) -> Transcript:
             Position(
                 tuple(map(fact, joint_move)),
                 frozenset(map(fact, facts)),
+                turn=step + 1,
                 seconds=[float(of_role[step]) for of_role in seconds if step < len(of_role)],
             )
         )

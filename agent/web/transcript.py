@@ -38,6 +38,8 @@ class Position:
     """True facts; None where unknown."""
     states: int = 1
     """Number of states that fit the percepts; `facts` is the likeliest."""
+    turn: int = 0
+    """Number of joint moves made, with those that were missed: they have no positions."""
     seconds: list[float] | None = None
     """Per role, seconds for the joint move that led here."""
     legal: dict[int, tuple[Term, ...]] = field(default_factory=dict)
@@ -136,9 +138,10 @@ class Transcript:
             position.version = self.version
         self.changed(self)
 
-    def move(self, moves: tuple[Term, ...] | None, seconds: list[float] | None = None) -> None:
-        """Appends the position after a joint move, still unknown."""
-        self.positions.append(Position(moves, seconds=seconds, begun=time.monotonic()))
+    def move(self, moves: tuple[Term, ...] | None, seconds: list[float] | None = None, missed: int = 0) -> None:
+        """Appends the position after a joint move, still unknown; `missed` others were made before it."""
+        turn = self.last.turn + missed + 1
+        self.positions.append(Position(moves, turn=turn, seconds=seconds, begun=time.monotonic()))
         self.clock = None
         self.touch(self.last)
 
@@ -266,6 +269,7 @@ class Transcript:
         return {
             "ply": ply,
             "moves": None if position.moves is None else [write(move) for move in position.moves],
+            "turn": position.turn,
             "known": position.facts is not None,
             "states": position.states,
             "seconds": None if position.seconds is None else [round(seconds, 2) for seconds in position.seconds],

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.worker.evidence import Evidence, Perceive, Resumed, RoleView, Told
+from agent.worker.evidence import Evidence, Hidden, Perceive, Resumed, RoleView, Told
 from agent.worker.hypotheses import Hypothesis, Weights, most_promising, unexplored
 from games.machine import GameError, Interrupted, State, StateMachine, Term
 
@@ -106,13 +106,17 @@ class Belief:
         """Most probable state."""
         return max(self.weights, key=self.weights.__getitem__)
 
-    def follow(self, evidence: Evidence, seconds: float) -> bool:
-        """Takes one more step in; returns whether it fits. Changes nothing if not.
+    def follow(self, evidence: Evidence, seconds: float, missed: int = 0) -> bool:
+        """Takes one more step in, after `missed` others of which nothing is known; returns whether it fits. Changes
+        nothing if not.
 
         Takes about `seconds`, twice as long if nothing fits by then, and always follows one state at least.
         """
-        hypotheses = self._extended(self._normalised(), evidence)
-        return self._try([*self._evidence, evidence], hypotheses, seconds, self._past)
+        hypotheses, unknown = self._normalised(), [Hidden(None, None) for _ in range(missed)]
+        if unknown:
+            hypotheses = [hypothesis.extended(unknown) for hypothesis in hypotheses]
+        hypotheses = self._extended(hypotheses, evidence)
+        return self._try([*self._evidence, *unknown, evidence], hypotheses, seconds, self._past)
 
     def reconsider(self, evidence: Evidence, seconds: float) -> bool:
         """Takes in a step that contradicts the belief: considers the last doubt's evidence again, settled or not, with

@@ -34,6 +34,9 @@ UNPROMISING = 3000
 MOST_PENDING = 20_000
 """Most pending states of a hypothesis: a bound on memory."""
 
+LEAST_WEIGHT = 1e-200
+"""Least weight of a state: after hundreds of hidden steps it would vanish, and sums of weights must not."""
+
 SMALLEST_SHARE = 1e-6
 """Least share of explored histories from which to extrapolate."""
 
@@ -176,7 +179,7 @@ class Hypothesis:
         passed[2] += 1
         after = self.layers[at + 1]
         for successor, likelihood in successors:
-            after.add(successor, weight * likelihood)
+            after.add(successor, max(weight * likelihood, LEAST_WEIGHT))
             passed[1] += weight * likelihood
         if len(after) > BREADTH and at + 2 < len(self.layers):
             self._bound()

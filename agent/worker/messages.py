@@ -31,6 +31,10 @@ HEADER = struct.Struct("!I")
 """Length of the object that follows, in bytes."""
 
 
+MOST_MISSED = 1000
+"""Most turns by which a message's number may be ahead."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unseen:
     """A joint move of which only the own part is known, as in a game of imperfect information (GDL-II)."""
@@ -39,6 +43,8 @@ class Unseen:
     """The own move, as executed by the manager if it tells that, else as answered; None if unknown."""
     percepts: tuple[Term, ...] | None = None
     """The own role's percepts (`sees`); None if unknown."""
+    missed: int = 0
+    """Number of joint moves before this one of which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,11 @@ class Judged:
 
 Received: TypeAlias = JointMove | Unseen | Judged
 """The last joint move, as told by a PLAY or STOP."""
+
+
+def count_turns(*history: Received) -> int:
+    """Returns the number of joint moves, with those missed for certain."""
+    return sum(1 + (received.missed if isinstance(received, Unseen) else 0) for received in history)
 
 
 @dataclass(frozen=True, slots=True)

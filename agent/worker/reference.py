@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from agent.worker.belief import Belief
 from agent.worker.evidence import Hidden, Perceive, Resumed, Told
-from agent.worker.messages import Checkpoint, JointMove, Judged, Received, Situation, Unseen
+from agent.worker.messages import Checkpoint, JointMove, Judged, Received, Situation, Unseen, count_turns
 from games.gdl.crosscheck import Observation, Step, observe
 from games.machine import GameError, State, StateMachine, Term
 from protocol.kif import write
@@ -83,7 +83,7 @@ class Reference:
 
         Returns none where the state, or the way there, is not known.
         """
-        self.turn += 1
+        self.turn += count_turns(received)
         if isinstance(received, Unseen):
             self._follow_unseen(received)
             return []
@@ -227,7 +227,7 @@ class Reference:
     def _follow_unseen(self, received: Unseen) -> None:
         percepts = None if received.percepts is None else frozenset(received.percepts)
         for hidden in (Hidden(received.own, percepts), Hidden(received.own, None), Hidden(None, None)):
-            if self.belief.follow(hidden, self.budget):
+            if self.belief.follow(hidden, self.budget, received.missed):
                 self._look_around(None)
                 return
             log.error("turn %d: no state fits what was seen", self.turn)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 
 import pytest
 
-from agent.logs import LOG_FORMAT, formatter, printable
+from agent.logs import LOG_FORMAT, JsonFormatter, formatter, printable
 
 HOSTILE = "m\x1b]0;title\x07\r\nINFO forged\x9b2J\u202e"
 
@@ -25,6 +26,14 @@ def test_what_others_send_cannot_steer_the_terminal(match_id: str | None) -> Non
     assert all(line.isprintable() for line in traceback)
     assert traceback[0] == "Traceback (most recent call last):"
     assert "m\\x1b]0;title\\x07\\r\\nINFO forged\\x9b2J\\u202e: turn 1" in head
+
+
+def test_lines_of_json_cannot_steer_the_terminal_either() -> None:
+    """They are printable, and readers of JSON get what was sent."""
+    line = JsonFormatter(HOSTILE).format(logging.LogRecord("agent", logging.INFO, "x.py", 1, "ä %s", (HOSTILE,), None))
+    assert line.isprintable()
+    assert json.loads(line)["match"] == HOSTILE
+    assert json.loads(line)["message"] == f"ä {HOSTILE}"
 
 
 def test_ordinary_lines_stay_as_they_are() -> None:

@@ -89,6 +89,7 @@ def journals() -> list[bytes]:
         {"number": 2, "moves": ["(go 2)", "noop"], "answered": None, "missed": 1.5, "at": 1020.5},
         {"distrust": 1},
         {"number": 3, "own": None, "percepts": ["(saw x)"], "at": 1030.5, "up": 7.5, "boot": "b"},
+        {"number": 9, "own": "noop", "missed": 5, "at": 1040.5},
         {"turn": 3, "facts": [["at", "1"]], "disputed": [["go", "9"], "noop"]},
     ]
     texts = [json.dumps(line) + "\n" for line in lines]

@@ -186,9 +186,10 @@ export class Match {
     for (const { ply } of changed) {
       const step = this.steps[ply];
       if (!step || ply === 0) continue;
+      const missed = step.turn - (this.steps[ply - 1]?.turn ?? 0) - 1;
       const texts = step.moves
         ? this.spoken(step).map(({ index, role, move }) => [h("span", { class: `chip role-${index % 6}`, title: role, "aria-label": role, role: "img" }), h("code", {}, plain(move))])
-        : [h("span", { class: "quiet" }, "not known")];
+        : [h("span", { class: "quiet" }, missed ? `${missed} missed, then one not known` : "not known")];
       const title = step.moves?.map((move, index) => `${plain(this.match.roles[index] ?? "")}: ${plain(move)}`).join("\n");
       const item = h("li", { dataset: { ply } }, h("a", { href: `#/match/${this.key}/${ply}`, title: title ?? "" }, h("span", { class: "number" }, String(ply)), h("span", { class: "made" }, texts.flat())));
       const old = list.children[ply - 1];

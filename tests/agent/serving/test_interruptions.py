@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from agent.serving.clock import Clock, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match import Match, MatchOptions
-from agent.worker.messages import Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
+from agent.web.gallery import Gallery
+from agent.worker.messages import MOST_MISSED, Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 from games.machine import Term
-from protocol.messages import Play, Start
+from protocol.messages import LONGEST_CLOCK, Play, Start
 from tests.agent.serving.virtual import FakePool, FakeWorker, Run
 
 PLAY_CLOCK, MARGIN = 20, 0.5
@@ -29,9 +31,11 @@ class Silent(MatchJournal):
 
     def __init__(self) -> None:
         super().__init__(Path("nowhere"))
+        self.lines: list[dict[str, object]] = []
 
-    async def _append(self, line: dict[str, object], *, anew: bool = False, sync: bool = True) -> None:
+    async def _append(self, line: dict[str, object], **how: object) -> None:  # type: ignore[override]
         """Nothing is written: threads know no virtual time."""
+        self.lines.append(line)
 
 
 def left_over(*history: Received, silence: float = 1.0, answered: Term | None = None) -> UnfinishedMatch:
@@ -41,7 +45,7 @@ def left_over(*history: Received, silence: float = 1.0, answered: Term | None = 
 
 def revived(worker: FakeWorker, found: UnfinishedMatch) -> Match:
     """Takes a match up again."""
-    match = Match(START, FakePool(worker), MatchOptions(Clock(MARGIN)), found=found)  # type: ignore[arg-type]
+    match = Match(found.start, FakePool(worker), MatchOptions(Clock(MARGIN)), found=found)  # type: ignore[arg-type]
     match.resume()
     return match
 
@@ -155,16 +159,37 @@ def test_what_is_seen_is_passed_on(in_virtual_time: Run) -> None:
 
 
 def test_number_of_a_turn_tells_how_many_were_missed(in_virtual_time: Run) -> None:
-    """Of turns missed in a match of imperfect information, nothing is known."""
+    """However many they are, a message is one command, one line of the journal and one entry on the page."""
 
     async def course() -> None:
-        worker = FakeWorker(1)
-        match = Match(HIDDEN, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        worker, journal, gallery = FakeWorker(1), Silent(), Gallery()
+        options = MatchOptions(Clock(MARGIN), gallery=gallery)
+        match = Match(HIDDEN, FakePool(worker), options, journal)  # type: ignore[arg-type]
         assert await match.start(now())
         await match.play(Play("m", None, 0, None, ()), now())
         await match.play(Play("m", None, 3, "a", ()), now())
         assert match.turn_number == 3
-        assert received(worker.commands) == [Unseen(None), Unseen(None), Unseen("a", ())]
+        await match.play(Play("m", None, LONGEST_CLOCK, "b", ()), now())
+        assert match.turn_number == 3 + MOST_MISSED + 1
+        assert received(worker.commands) == [Unseen("a", (), 2), Unseen("b", (), MOST_MISSED)]
+        assert [line["number"] for line in journal.lines if "number" in line] == [3, match.turn_number]
+        (transcript,) = gallery.transcripts
+        assert [step["turn"] for step in transcript.view()["steps"]] == [0, 3, match.turn_number]
+        assert transcript.last.answers == {0: "b"}
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_worker_that_joins_is_told_what_was_missed_since_the_last_known_state(in_virtual_time: Run) -> None:
+    """A missed turn has a number, but no entry of its own."""
+
+    async def course() -> None:
+        worker = FakeWorker(1)
+        found = left_over(Unseen("a", (), 2), Unseen("b", (), 7))
+        match = revived(worker, replace(found, start=HIDDEN, checkpoint=Checkpoint(3)))
+        await match.play(Play("m", None, 12, "b", ()), now())
+        assert received(worker.commands) == [Unseen("b", (), 7), Unseen("b", ())]
         match.abort()
 
     in_virtual_time(course())

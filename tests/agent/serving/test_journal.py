@@ -37,11 +37,14 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
     await match.received(Unseen(None), 2)
     await match.received(Unseen("noop", (("saw", "x"),)), 3)
     await match.received(Judged(("left", "right"), "left", 1.5), 4)
+    await match.received(Unseen("noop", missed=7), 12)
+    await match.reached(Checkpoint(12, frozenset({"done"})))
     match.close()
     (found,) = Journal(tmp_path).unfinished(Moment.present())
     assert found.start == START
     doubtful = Unseen(None), Unseen("noop", (("saw", "x"),)), Judged(("left", "right"), "left", 1.5)
-    assert found.history == ((("mark", "1", "1"), "noop"), *doubtful)
+    assert found.history == ((("mark", "1", "1"), "noop"), *doubtful, Unseen("noop", missed=7))
+    assert found.checkpoint.turn == 12
 
 
 async def test_quoted_strings_come_back_as_they_were(tmp_path: Path) -> None:

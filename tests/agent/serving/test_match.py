@@ -17,7 +17,7 @@ from agent.serving.moments import Moment
 from agent.serving.turn import MatchTurn
 from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
 from games.machine import Term
-from protocol.messages import Play, Start
+from protocol.messages import LONGEST_CLOCK, Play, Start
 from tests.agent.serving.virtual import FakePool, FakeWorker, Run
 
 START_CLOCK, PLAY_CLOCK, MARGIN = 60, 20, 0.5
@@ -314,6 +314,27 @@ def test_nobody_thinks_for_a_manager_that_does_not_go_on(in_virtual_time: Run) -
         await asyncio.sleep(200.0)
         kinds = [type(command) for command in worker.commands[1:]]
         assert kinds == [Turn, Turn, Rest, Turn]
+
+    in_virtual_time(course())
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_nobody_thinks_for_a_hundred_years(in_virtual_time: Run, asked: bool) -> None:
+    """Whatever the clocks, nor for a manager that has sent nothing but START."""
+
+    async def course() -> None:
+        worker = FakeWorker(1, proves=True)
+        start = replace(START, start_clock=LONGEST_CLOCK, play_clock=LONGEST_CLOCK)
+        match = Match(start, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        assert await match.start(now())
+        if asked:
+            await asyncio.sleep(2 * 3600.0)
+            await play(match)
+        await asyncio.sleep(2 * 3600 + 59.0)
+        assert not any(isinstance(command, Rest) for command in worker.commands)
+        await asyncio.sleep(2.0)
+        assert isinstance(worker.commands[-1], Rest)
+        match.abort()
 
     in_virtual_time(course())
 

@@ -14,6 +14,7 @@ from agent.serving.player import Player, ServeOptions
 from agent.worker.messages import Begin, Command, Refused, Rewind, Turn
 from games.machine import Term
 from protocol.messages import (
+    LONGEST_CLOCK,
     Abort,
     Aborted,
     Busy,
@@ -147,9 +148,33 @@ def test_silent_match_makes_room_at_once(against: Callable[..., FakePool]) -> No
         await asyncio.sleep(3 * 60 + 21.0)
         assert len(manager.player.matches) == 2
         assert await manager.send(replace(START, match_id="o")) == Ready()
-        assert [match.match_id for match in manager.player.matches] == ["o"]
+        assert [match.match_id for match in manager.player.matches] == ["n", "o"]
 
     against(course, *map(FakeWorker, range(3)))
+
+
+def test_clock_of_a_hundred_years_holds_no_place_for_long(against: Callable[..., FakePool]) -> None:
+    """A match with an hour a move holds its place; one without a limit only until it is silent and another START comes.
+    The one that has been silent for longest goes."""
+    hour, endless = (replace(START, start_clock=clock, play_clock=clock) for clock in (3600, LONGEST_CLOCK))
+
+    async def course(manager: Manager) -> None:
+        for name in "abc":
+            assert await manager.send(replace(endless, match_id=name)) == (Ready() if name != "c" else Busy())
+        await asyncio.sleep(3 * 3600 + 19.0)
+        assert not await manager.is_available()
+        await asyncio.sleep(2.0)
+        assert await manager.is_available()
+        assert [match.match_id for match in manager.player.matches] == ["a", "b"]
+        assert await manager.send(Play("a")) == MoveReply("b")
+        assert await manager.send(replace(hour, match_id="c")) == Ready()
+        assert [match.match_id for match in manager.player.matches] == ["a", "c"]
+        for name in "ac":
+            assert await manager.send(replace(hour, match_id="d")) == Busy()
+            assert await manager.send(Play(name, None if name == "c" else ("b", "c"))) == MoveReply("b")
+            await asyncio.sleep(3600.0)
+
+    against(course, *(FakeWorker(pid, proves=True) for pid in range(3)))
 
 
 def test_repeated_messages_change_nothing(against: Callable[..., FakePool]) -> None:

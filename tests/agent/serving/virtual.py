@@ -29,6 +29,7 @@ from agent.worker.messages import (
     Situation,
     Thought,
     Turn,
+    count_turns,
 )
 
 Result = TypeVar("Result")
@@ -137,11 +138,11 @@ class FakeWorker:
         self.commands.append(command)
         if isinstance(command, Begin):
             self._begun = True
-            self._turn = command.checkpoint.turn + len(command.checkpoint.since)
+            self._turn = command.checkpoint.turn + count_turns(*command.checkpoint.since)
             if self._prepares:
                 self._report(Prepared(self._engine, True))
         elif isinstance(command, Turn) and command.joint_move is not None:
-            self._turn += 1
+            self._turn += count_turns(command.joint_move)
         elif isinstance(command, Rewind):
             self._turn = 0
         self._report(Situation(self._turn, 0, ("a", "b"), False, None, Checkpoint(self._turn), False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 
@@ -33,6 +34,15 @@ THREE_COLUMNS = "(column 1) (column 2) (column 3)" + BREAKTHROUGH.replace(
     "(<= (init (cell ?x ?y ?role))\n    (index ?x)", "(<= (init (cell ?x ?y ?role))\n    (column ?x)"
 )
 """Breakthrough with few men."""
+
+
+ENDLESS = """
+(role x) (init (at 0)) (next_to 0 1) (next_to 1 2) (next_to 2 0)
+(<= (legal x stay) (true (at ?p))) (<= (legal x go) (true (at ?p)))
+(<= (next (at ?p)) (does x stay) (true (at ?p)))
+(<= (next (at ?q)) (does x go) (true (at ?p)) (next_to ?p ?q))
+(<= terminal (true (at 3))) (goal x 0)
+"""
 
 
 def follow(reference: Reference, *messages: Unseen | Judged | JointMove) -> None:
@@ -154,6 +164,30 @@ def test_own_move_that_was_replaced_is_noticed() -> None:
     reference = reference_of(match)
     follow(reference, match.advance("wait", random=("deal", "king", "queen")), Unseen("nonsense", ()))
     assert reference.situation().terminal
+
+
+@pytest.mark.parametrize("missed", [1, 2])
+def test_missed_turns_are_any_turns(missed: int) -> None:
+    """A message with the number of those missed before it means as much as one message for each."""
+    match = HiddenMatch(BLIND_TIC_TAC_TOE, 0)
+    one, each = (reference_of(match) for _ in range(2))
+    follow(one, Unseen("noop", missed=missed))
+    follow(each, *[Unseen(None)] * missed, Unseen("noop"))
+    assert one.turn == each.turn == missed + 1
+    assert one.belief.weights == pytest.approx(each.belief.weights)
+    assert len(one.belief.weights) > 1
+
+
+def test_thousand_missed_turns_take_no_longer_than_one() -> None:
+    """The budget is that of a message. Nor do the weights vanish, whose product is below any float's range."""
+    match = HiddenMatch(ENDLESS, 0)
+    ticks = itertools.count()
+    reference = Reference(match.machine, 0, Checkpoint(), None, random.Random(0), lambda: next(ticks) / 1000)
+    for turn in (1001, 2002, 3003):
+        reference.follow(Unseen(None, missed=1000))
+        assert reference.turn == turn
+        assert len(reference.belief.weights) > 1
+        assert next(ticks) < 2.5 * turn
 
 
 # --------------------------------------------------------------------------------------------------- missed messages
