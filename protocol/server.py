@@ -2,10 +2,10 @@
 
 `make_app(handle)` calls `handle(message, received)` for every message. Managers ignore the status line and do not
 understand errors. So every reply is an HTTP 200: an unreadable request, or a message on which `handle` fails, is
-answered `busy` and logged with the reason.
+answered `busy` and logged with the reason. Only those who are refused get a 403.
 
 Replies have a Content-Length, are never chunked, and close the connection: some managers read to the end of the
-stream. They allow cross-origin requests: some managers are pages in a browser.
+stream. Some managers are pages in a browser: they get replies if their origins are given.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -26,6 +26,7 @@ from urllib.parse import unquote_to_bytes
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from protocol.browsers import hides_its_page, stranger
 from protocol.messages import Busy, Dialect, Message, Reply, TextError, parse, render
 
 log = logging.getLogger(__name__)
@@ -52,10 +53,10 @@ _HEADER_TIMEOUT = 20.0
 """Seconds until a connection without a request is closed."""
 
 _LONGEST_REASON = 200
-"""Characters of a malformed request that the log repeats."""
+"""Characters of a malformed or refused request that the log repeats."""
 
 _MOST_STRANGERS = 1000
-"""Refused addresses remembered, to log each once."""
+"""Refused addresses and pages remembered, to log each once."""
 
 _BODY_TIMEOUT = 60.0
 """Seconds a body may take to arrive."""
@@ -92,6 +93,7 @@ SITE_PATH = "/page/"
 
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
 GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
+ORIGINS: web.AppKey[frozenset[str]] = web.AppKey("origins")
 STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
 ANSWERING: web.AppKey[set[Any]] = web.AppKey("answering")
 """Connections that have sent a request."""
@@ -106,10 +108,12 @@ def make_app(
     max_body: int = MAX_BODY,
     cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
     allow: Gatekeeper = lambda address: True,
+    origins: Collection[str] = (),
     pages: Mapping[str, Page] | None = None,
     site: Site | None = None,
 ) -> web.Application:
-    """The application that answers managers on every path and method; addresses that `allow` refuses get a 403.
+    """The application that answers managers on every path and method; addresses that `allow` refuses get a 403, and so
+    do browsers, unless a page of the `origins` asks (such as `http://gamemaster.example`), or the site's own.
 
     `pages` answer a GET of exactly their path. `site` answers every request below `SITE_PATH`, and a browser's GET
     of `/`.
@@ -121,10 +125,12 @@ def make_app(
     app[HANDLER] = handle
     app[BODY_LIMIT] = max_body
     app[GATEKEEPER] = allow
+    app[ORIGINS] = frozenset(origins)
     app[STRANGERS] = set()
     app[ANSWERING] = set()
     app[PARSERS] = ThreadPoolExecutor(_PARSERS, "parser")
     app.on_cleanup.append(_end_parsers)
+    app.on_response_prepare.append(_forbid_guessing)
     app.middlewares.append(_only_allowed)
     app.cleanup_ctx.extend(cleanup_ctx)
     for path, page in (pages or {}).items():
@@ -163,6 +169,11 @@ async def _end_parsers(app: web.Application) -> None:
     app[PARSERS].shutdown(wait=False, cancel_futures=True)
 
 
+async def _forbid_guessing(request: web.Request, response: web.StreamResponse) -> None:
+    """Has browsers take each reply for what it says it is."""
+    response.headers["X-Content-Type-Options"] = "nosniff"
+
+
 async def _show(page: Page, request: web.Request) -> web.Response:
     content_type, body = await page()
     response = web.Response(body=body, headers={"Content-Type": content_type})
@@ -184,13 +195,24 @@ async def _only_allowed(request: web.Request, handler: Callable[[web.Request], A
     request.app[ANSWERING].add(request.protocol)
     peer = peer_of(request)
     # A Unix socket has no address.
-    if not peer or request.app[GATEKEEPER](peer):
-        return await handler(request)
+    if peer and not request.app[GATEKEEPER](peer):
+        return _refuse(request, f"requests from {peer} are refused")
+    whose = stranger(request, request.app[ORIGINS])
+    return _refuse_page(request, whose) if whose else await handler(request)
+
+
+def _refuse_page(request: web.Request, whose: str) -> web.Response:
+    reason = f"requests of {whose[:_LONGEST_REASON]} are refused"
+    return _refuse(request, f"{reason}: a manager that runs in a browser is named with --browser ORIGIN")
+
+
+def _refuse(request: web.Request, reason: str) -> web.Response:
+    """Answers a request that is refused, and logs the reason once."""
     strangers = request.app[STRANGERS]
-    if peer not in strangers and len(strangers) < _MOST_STRANGERS:
-        strangers.add(peer)
-        log.warning("requests from %s are refused", peer)
-    response = web.Response(status=403)
+    if reason not in strangers and len(strangers) < _MOST_STRANGERS:
+        strangers.add(reason)
+        log.warning(reason)
+    response = web.Response(status=403, text=f"{reason}\n")
     response.force_close()
     return response
 
@@ -241,6 +263,8 @@ async def _preflight(request: web.Request) -> web.Response:
 
 
 async def _answer(request: web.Request) -> web.Response:
+    if request.method in ("GET", "HEAD") and hides_its_page(request):
+        return _refuse_page(request, "a page that the browser does not name")
     waited, round_trip = _times(request)
     at = time.monotonic() - waited
     peer = peer_of(request) or "unknown"
@@ -326,17 +350,19 @@ def _parse_path(target: str) -> tuple[Message, Dialect]:
 
 
 def _response(request: web.Request, text: str) -> web.Response:
-    allowed = request.headers.get("Access-Control-Request-Headers", "Sender, Receiver, Content-Type, Accept")
-    headers = {
-        "Content-Type": "text/acl",
-        "Access-Control-Allow-Origin": "*",
-        "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
-        "Access-Control-Allow-Headers": allowed,
-        "Access-Control-Max-Age": "86400",
-    }
-    if "Access-Control-Request-Private-Network" in request.headers:
-        # Chrome asks before a public page may reach a player in the local network.
-        headers["Access-Control-Allow-Private-Network"] = "true"
+    headers = {"Content-Type": "text/acl", "Vary": "Origin"}
+    origin = request.headers.get("Origin")
+    if origin in request.app[ORIGINS]:
+        allowed = request.headers.get("Access-Control-Request-Headers", "Sender, Receiver, Content-Type, Accept")
+        headers |= {
+            "Access-Control-Allow-Origin": origin,
+            "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
+            "Access-Control-Allow-Headers": allowed,
+            "Access-Control-Max-Age": "86400",
+        }
+        if "Access-Control-Request-Private-Network" in request.headers:
+            # Chrome asks before a public page may reach a player in the local network.
+            headers["Access-Control-Allow-Private-Network"] = "true"
     response = web.Response(body=text.encode("utf-8", "replace"), headers=headers)
     response.force_close()
     return response

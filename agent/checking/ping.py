@@ -258,6 +258,14 @@ async def _look_at_cors(address: Address, style: Style, report: PingReport) -> N
     try:
         reply = await exchange(address, "OPTIONS", b"", asked, PATIENCE)
         allowed = reply.headers.get("access-control-allow-headers", "").lower()
+        if reply.status == 403:
+            report.add(
+                "note",
+                "CORS",
+                "managers in a browser are refused",
+                "for one, start the player with `ggp-agent serve --browser ORIGIN`, its address; others do not mind",
+            )
+            return
         if not 200 <= reply.status < 300:
             missing.append(f"OPTIONS is answered {reply.status}")
         if reply.headers.get("access-control-allow-origin") not in ("*", asked["Origin"]):

@@ -87,6 +87,15 @@ def add(commands: Commands) -> None:
         help="answer only this address or network (10.0.0.0/8); may be given several times (default: all)",
     )
     parser.add_argument(
+        "--browser",
+        type=_origin,
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="answer also a manager that is a page of this site (https://gamemaster.example) in a browser; may be "
+        "given several times (default: none)",
+    )
+    parser.add_argument(
         "--no-ponder",
         dest="ponder",
         action="store_false",
@@ -194,6 +203,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         silence=options.silence,
         ponder=options.ponder,
         allow=tuple(options.allow),
+        browsers=tuple(options.browser),
         restarts=int(os.environ.get(RESTARTS, "0")),
         memory=options.memory,
         page=options.page,
@@ -227,3 +237,19 @@ def _network(text: str) -> Network:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text} is no address or network") from None
+
+
+def _origin(text: str) -> str:
+    """Returns the origin of a page's address, as browsers spell it."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+    if not parts.scheme or not parts.hostname:
+        raise argparse.ArgumentTypeError(f"{text} is no address of a page; one looks like https://gamemaster.example")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    usual = port is None or port == {"http": 80, "https": 443}.get(parts.scheme)
+    return f"{parts.scheme}://{host}" + ("" if usual else f":{port}")

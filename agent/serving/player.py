@@ -79,6 +79,8 @@ class ServeOptions:
     """Whether to think while others move."""
     allow: tuple[Network, ...] = ()
     """Networks that are answered; empty for all."""
+    browsers: tuple[str, ...] = ()
+    """Origins of managers that run in a browser, such as `http://gamemaster.example`."""
     restarts: int = 0
     """Number of restarts by a supervisor."""
     memory: Path | None = None
@@ -389,6 +391,7 @@ async def serve(
         max_body=MAX_MESSAGE,
         cleanup_ctx=[playing],
         allow=gatekeeper(options.allow),
+        origins=options.browsers,
         pages={"/healthz": player.health, "/metrics": player.metrics},
         site=None if page is None else page.handle,
     )

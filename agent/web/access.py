@@ -1,19 +1,18 @@
 """Permission to see the page and to act on it.
 
 The page is for this machine, and for explicitly allowed addresses. Other sites open in a browser on this machine must
-not reach it: no header lets them read across origins, and DNS rebinding fails at the check of the host name. Actions
-need a token as well, which only the page itself can read.
+not reach it: they are refused (`protocol.browsers`), and no header lets them read across origins. Actions need a token
+as well, which only the page itself can read.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import secrets
-import socket
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from protocol.browsers import own_name, stranger
 from protocol.server import peer_of
 
 TOKEN_HEADER = "X-Page-Token"
@@ -37,22 +36,6 @@ def is_loopback(address: str | None) -> bool:
     return (mapped or parsed).is_loopback
 
 
-def own_name(host: str) -> bool:
-    """Returns whether a request's Host is an address, `localhost`, or this machine's host name."""
-    try:
-        name = urlsplit(f"//{host}").hostname
-    except ValueError:
-        return False
-    if name is None:
-        return False
-    try:
-        ipaddress.ip_address(name.partition("%")[0])
-    except ValueError:
-        own = socket.gethostname().lower()
-        return name == "localhost" or name.endswith(".localhost") or name in (own, own.partition(".")[0])
-    return True
-
-
 def is_here(request: web.Request) -> bool:
     """Returns whether a request comes from this machine: from a loopback address, or from where it is sent to."""
     peer = peer_of(request)
@@ -71,18 +54,20 @@ class Access:
 
     def check(self, request: web.Request) -> None:
         """Raises `HTTPForbidden` for a request that may not see the page."""
-        if not own_name(request.host):
+        if not own_name(request.headers.get("Host", "")):
             raise web.HTTPForbidden(
                 text="This page is not known by that name: use the machine's address or localhost.\n"
             )
+        if whose := stranger(request):
+            raise web.HTTPForbidden(text=f"Only the page itself may ask for this, not {whose}.\n")
         if not (self._everyone_allowed or is_here(request)):
             raise web.HTTPForbidden(text=HOW_TO_ALLOW.format(address=peer_of(request)))
 
     def check_action(self, request: web.Request) -> None:
         """Raises `HTTPForbidden` for a request that may not change anything."""
         self.check(request)
-        origin = request.headers.get("Origin")
-        if not is_here(request) or (origin is not None and urlsplit(origin).netloc != request.host):
+        if not is_here(request):
             raise web.HTTPForbidden(text="Only the page itself, on this machine, can do that.\n")
-        if not secrets.compare_digest(request.headers.get(TOKEN_HEADER, ""), self.token):
+        token = request.headers.get(TOKEN_HEADER, "").encode(errors="replace")
+        if not secrets.compare_digest(token, self.token.encode()):
             raise web.HTTPForbidden(text="The page was loaded before this match began: reload it.\n")

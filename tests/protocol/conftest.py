@@ -18,6 +18,9 @@ from protocol.terms import Term
 
 MAX_BODY = 6 << 20
 
+ORIGIN = "https://gamemaster.example"
+"""Origin of a manager that is a page, which the served player answers."""
+
 
 @dataclass(frozen=True)
 class HttpReply:
@@ -81,7 +84,7 @@ class ServedPlayer:
 async def player() -> AsyncIterator[ServedPlayer]:
     """A player that is being served."""
     served = ServedPlayer()
-    runner = make_runner(make_app(served.handle, max_body=MAX_BODY))
+    runner = make_runner(make_app(served.handle, max_body=MAX_BODY, origins=[ORIGIN]))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     served.port = runner.addresses[0][1]

@@ -19,10 +19,10 @@ from protocol import server
 from protocol.messages import Abort, Dialect, Info, Message, MoveReply, Ping, Play, Ready, Reply, Start, parse
 from protocol.server import make_app, make_runner
 from protocol.terms import TextError, TextPosition
-from tests.protocol.conftest import ServedPlayer
+from tests.protocol.conftest import ORIGIN, ServedPlayer
 
 CORS = {
-    "access-control-allow-origin": "*",
+    "access-control-allow-origin": ORIGIN,
     "access-control-allow-methods": "POST, GET, OPTIONS",
     "access-control-allow-headers": "Sender, Receiver, Content-Type, Accept",
 }
@@ -55,8 +55,8 @@ class Clock:
     ],
 )
 async def test_replies_as_managers_need_them(player: Any, body: bytes, reply: bytes, version: str) -> None:
-    """Each reply is a 200 with its length, not chunked, open to all origins, and the connection is closed after it."""
-    headers = ("Host: x", "Connection: keep-alive") if version == "1.1" else ()
+    """Each reply is a 200 with its length, not chunked, for a named page too, and the connection is closed after it."""
+    headers = ("Host: x", "Connection: keep-alive", f"Origin: {ORIGIN}") if version == "1.1" else ()
     answer = await player.post(body, *headers, version=version)
     assert answer.status == f"HTTP/{version} 200 OK"
     assert answer.body == reply
@@ -64,7 +64,8 @@ async def test_replies_as_managers_need_them(player: Any, body: bytes, reply: by
     assert answer.headers["content-type"] == "text/acl"
     assert "transfer-encoding" not in answer.headers
     assert answer.headers.get("connection", "close") == "close"
-    assert CORS.items() <= answer.headers.items()
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert (CORS.items() <= answer.headers.items()) == (version == "1.1")
 
 
 async def test_recorded_requests_get_proper_replies(player: Any, recorded: list[Any]) -> None:
@@ -118,7 +119,8 @@ async def test_get_takes_a_whole_rulesheet(player: Any) -> None:
 
 async def test_preflight_allows_what_it_is_asked_for(player: Any) -> None:
     """An OPTIONS request gets the headers it names allowed, without reaching the player."""
-    request = b"OPTIONS /x HTTP/1.1\r\nHost: x\r\nOrigin: http://y\r\nAccess-Control-Request-Method: POST\r\n"
+    request = b"OPTIONS /x HTTP/1.1\r\nHost: x\r\nOrigin: https://gamemaster.example\r\n"
+    request += b"Access-Control-Request-Method: POST\r\n"
     asked = b"Access-Control-Request-Headers: x-prototype-version, x-requested-with\r\n"
     private = b"Access-Control-Request-Private-Network: true\r\n"
     answer = await player.send(request + asked + private + b"\r\n")
@@ -126,7 +128,7 @@ async def test_preflight_allows_what_it_is_asked_for(player: Any) -> None:
     assert answer.body == b""
     assert answer.headers["access-control-allow-headers"] == "x-prototype-version, x-requested-with"
     assert answer.headers["access-control-allow-private-network"] == "true"
-    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
     assert player.messages == []
 
 
@@ -144,7 +146,7 @@ async def test_preflight_allows_what_it_is_asked_for(player: Any) -> None:
 )
 async def test_junk_is_answered_busy(player: Any, body: bytes, reason: str, caplog: pytest.LogCaptureFixture) -> None:
     """A text that is no message gets a 200 `busy`, and one line in the log with the reason."""
-    answer = await player.post(body)
+    answer = await player.post(body, f"Origin: {ORIGIN}")
     assert (answer.status, answer.body) == ("HTTP/1.0 200 OK", b"busy")
     assert CORS.items() <= answer.headers.items()
     (record,) = caplog.records

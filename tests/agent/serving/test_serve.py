@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import io
 import json
@@ -18,6 +19,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from agent.commands.serve import add
 from agent.kernels import progress
 from agent.search.kernel_groups import CIRCUIT, TREE, playing
 from agent.serving import journal
@@ -89,6 +91,28 @@ async def test_only_allowed_addresses_are_answered(pool: FakePool, network: str,
     """With `--allow`, other addresses get neither replies nor pages."""
     async with served(ServeOptions(allow=(ip_network(network),))) as server:
         assert (await server.ask("(INFO)", path))[0] == status
+
+
+@pytest.mark.parametrize(
+    ("page", "origin"),
+    [
+        ("http://gamemaster.example", "http://gamemaster.example"),
+        ("HTTPS://GameMaster.example:443/manager/index.html", "https://gamemaster.example"),
+        ("http://[::1]:8080/", "http://[::1]:8080"),
+        ("gamemaster.example", None),
+        ("null", None),
+        ("http://x:port", None),
+    ],
+)
+def test_pages_are_named_by_their_addresses(page: str, origin: str | None) -> None:
+    """`--browser` takes the address of a manager's page, whose browser spells the origin in one way."""
+    parser = argparse.ArgumentParser()
+    add(parser.add_subparsers())
+    if origin is None:
+        with pytest.raises(SystemExit):
+            parser.parse_args(["serve", "--browser", page])
+    else:
+        assert parser.parse_args(["serve", "--browser", page]).browser == [origin]
 
 
 async def test_match_is_played(pool: FakePool) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from agent.refereeing.agent_process import AgentProcess
 from protocol import infix
+from protocol.client import PlayerClient, Unreachable, says_available
 from protocol.kif import read_rulesheet
+from protocol.messages import Info
+from tests.agent.commands import start_command
+from tests.processes import until
 
 from .conftest import PATIENCE, SCREENSHOTS
 
@@ -67,13 +73,14 @@ async function send(message) {
 
 
 @asynccontextmanager
-async def page_of_a_manager(player: str) -> AsyncIterator[str]:
-    """Serves the page at a port, and therefore an origin, of its own; yields its address."""
+async def page_of_a_manager(player: asyncio.Future[str]) -> AsyncIterator[str]:
+    """Serves the page at a port, and therefore an origin, of its own; yields its address. `player` is that of the
+    player, which has to know the page's before."""
     rules = infix.write_list(read_rulesheet(LAMPS))
-    page = PAGE.replace("PLAYER", json.dumps(player)).replace("${RULES}", "${" + json.dumps(rules) + "}")
+    page = PAGE.replace("${RULES}", "${" + json.dumps(rules) + "}")
 
     async def answer(_: web.Request) -> web.Response:
-        return web.Response(text=page, content_type="text/html")
+        return web.Response(text=page.replace("PLAYER", json.dumps(await player)), content_type="text/html")
 
     app = web.Application()
     app.router.add_get("/", answer)
@@ -86,12 +93,27 @@ async def page_of_a_manager(player: str) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
+async def is_available(client: PlayerClient) -> bool:
+    """Returns whether a player is there, and free."""
+    try:
+        return says_available((await client.send(Info(), timeout=PATIENCE)).text)
+    except Unreachable:
+        return False
+
+
 @pytest.mark.e2e
-async def test_match_for_a_page_of_another_origin(browser: Any) -> None:
+async def test_match_for_a_page_of_another_origin(browser: Any, tmp_path: Path) -> None:
     """The page asks, starts, plays to the end and stops, in infix; the browser lets it read each answer."""
-    with AgentProcess() as agent:
-        await agent.wait_until_available(lambda text: None)
-        async with page_of_a_manager(agent.url) as address:
+    player: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    told = tmp_path / "served.json"
+    async with page_of_a_manager(player) as address:
+        options = ("--host", "127.0.0.1", "--port", "0", "--workers", "1", "--no-memory", "--json", str(told))
+        with start_command("serve", *options, "--browser", address, stdout=subprocess.DEVNULL) as serving:
+            await asyncio.to_thread(until, told.exists)
+            player.set_result(f"http://127.0.0.1:{json.loads(told.read_text())['port']}")
+            async with PlayerClient(await player) as client:
+                while not await is_available(client):
+                    await asyncio.sleep(0.1)
             context = await browser.new_context()
             page = await context.new_page()
             problems: list[str] = []
@@ -104,6 +126,7 @@ async def test_match_for_a_page_of_another_origin(browser: Any) -> None:
             SCREENSHOTS.mkdir(exist_ok=True)
             await page.screenshot(path=SCREENSHOTS / "browser-manager.png", full_page=True)
             await context.close()
+            serving.terminate()
     assert isinstance(answers, list), answers
     assert "available" in answers[0]
     assert answers[1] == "ready"
