@@ -1,4 +1,4 @@
-"""Start, end and descendants of processes; identity of the machine's boot."""
+"""Surroundings, end and descendants of processes; identity of the machine's boot."""
 
 from __future__ import annotations
 
@@ -6,12 +6,7 @@ import ctypes
 import functools
 import os
 import signal
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import asyncio
 
 _PARENT_DEATH_SIGNAL = 1
 """prctl(2)'s PR_SET_PDEATHSIG."""
@@ -23,34 +18,6 @@ ROOT = Path(__file__).resolve().parents[1]
 """The folder of this package and its neighbours."""
 
 _libc = ctypes.CDLL(None)
-
-
-async def start_module(
-    module: str,
-    *arguments: str,
-    stdin: int | None = None,
-    stdout: int | None = None,
-    stderr: int | None = None,
-) -> asyncio.subprocess.Process:
-    """Starts `python -m module arguments` with this process's own packages.
-
-    The streams are as for `subprocess.Popen`; None: this process's own. The process leads a session of its own, so that
-    keyboard interrupts do not reach it, and its process group has just its children. Raises `OSError`.
-    """
-    # Imported here, as the supervisor and light workers do without it.
-    import asyncio
-
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        module,
-        *arguments,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        env=module_environment(),
-        start_new_session=True,
-    )
 
 
 def module_environment() -> dict[str, str]:

@@ -25,6 +25,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Literal
 
 from games.machine import LimitError
+from games.memory import be_killed_sooner, bound_memory
 
 _PARENT_CHECK = 0.5
 """Seconds between a child's checks that its parent lives."""
@@ -47,8 +48,8 @@ class Bounds:
     cpu_seconds: float | None = None
     """CPU time of the process itself, rounded up to whole seconds (RLIMIT_CPU)."""
     memory_bytes: int | None = None
-    """Address space (RLIMIT_AS) beyond the process's initial one: a parent may have mapped more than the bound, unused
-    (as a member of a Ray cluster does)."""
+    """Private memory beyond the process's initial one (see `bound_memory`): a parent may have mapped more than the
+    bound, unused (as a member of a Ray cluster does)."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,7 @@ def _main(
     assert parent is not None
     assert parent.pid is not None
     threading.Thread(target=_end_with, args=(parent.pid,), daemon=True).start()
+    be_killed_sooner()
     try:
         _apply(bounds)
         # Protocol 5 writes arrays without copying them.
@@ -201,23 +203,11 @@ def _main(
 def _apply(bounds: Bounds) -> None:
     if bounds.cpu_seconds is not None:
         seconds = math.ceil(bounds.cpu_seconds)
-        _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
+        _, allowed = resource.getrlimit(resource.RLIMIT_CPU)
+        hard = seconds + 1 if allowed == resource.RLIM_INFINITY else min(seconds + 1, allowed)
+        resource.setrlimit(resource.RLIMIT_CPU, (min(seconds, hard), hard))
     if bounds.memory_bytes is not None:
-        most = _address_space() + bounds.memory_bytes
-        _limit(resource.RLIMIT_AS, most, most)
-
-
-def _address_space() -> int:
-    """Size of this process's address space, in bytes."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
-
-
-def _limit(what: int, soft: int, hard: int) -> None:
-    _, allowed = resource.getrlimit(what)
-    if allowed != resource.RLIM_INFINITY:
-        soft, hard = min(soft, allowed), min(hard, allowed)
-    resource.setrlimit(what, (soft, hard))
+        bound_memory(bounds.memory_bytes)
 
 
 def _portable(error: Exception) -> Exception:

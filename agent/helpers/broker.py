@@ -38,9 +38,9 @@ def main() -> None:
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     start_logging()
-    # Ray maps its whole object store, which the worker's memory bound does not allow.
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    # Ray takes more than the worker's memory bound allows.
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
     try:
         _Broker(*pipe).run()
     finally:

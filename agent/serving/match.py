@@ -209,6 +209,10 @@ class Match:
         self._history.remove()
         self._finishing = asyncio.create_task(self._finish())
 
+    def hasten(self) -> None:
+        """Frees everything in a match that was stopped, without its result: its worker is needed."""
+        self._close()
+
     def abort(self) -> None:
         """Frees everything."""
         self._close()
@@ -282,7 +286,7 @@ class Match:
     async def _finish(self) -> None:
         deadline = Deadline(now() + GOALS_SECONDS)
         turn = self._turn
-        while turn.situation is None and self._workers.has_worker and not deadline.passed():
+        while turn.situation is None and self._workers.has_worker and not (self.closed or deadline.passed()):
             await self._wait(deadline.at)
         if turn.situation is not None and turn.situation.goals is not None:
             goals = list(turn.situation.goals)

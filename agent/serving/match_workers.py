@@ -122,9 +122,10 @@ class MatchWorkers:
     def _stop_waiting(self) -> None:
         self._released = True
         self._watch.cancel()
-        if self._bettering_join is not None:
-            # A long wait would keep the match in memory, and take a warm worker away from others.
-            self._bettering_join.cancel()
+        for joining in (self._joining, self._bettering_join):
+            if joining is not None:
+                # A long wait would keep the match in memory, and take a worker away from others.
+                joining.cancel()
 
     def keep_one(self, main: bool) -> None:
         """Keeps one of two workers: the main one, or the stand-by in its place.

@@ -26,7 +26,7 @@ from agent.search.kernel_groups import CIRCUIT, GENERAL, TREE, playing
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
 from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
-from agent.serving.light_workers import memory_share
+from agent.serving.light_workers import memory_share, too_little_memory
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
 from agent.serving.page import Page
@@ -130,6 +130,8 @@ class Player:
         """`early` are running light workers for the matches of the journal."""
         self._options = options
         self._matches: dict[str, Match] = {}
+        self._ending: list[Match] = []
+        """Matches stopped by their managers, which may still wait for their results; the oldest first."""
         self.statistics = Statistics(lambda: len(self._matches), options.restarts)
         self._clock = Clock(options.margin)
         self.gallery = Gallery() if options.page else None
@@ -146,7 +148,7 @@ class Player:
         self._collection = GarbageCollection(self.statistics.collections, self._next_due)
         journal = options.journal
         self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
-        self._pool = WorkerPool(memory_share(options.workers), early, self._renew_kernels)
+        self._pool = WorkerPool(memory_share(options.workers), options.workers, early, self._renew_kernels)
         self._keeper = KernelKeeper(playing() if kernel_cache.is_kept() else ())
         self._upkeep: list[asyncio.Task[None]] = []
 
@@ -174,6 +176,8 @@ class Player:
 
     async def open(self) -> None:
         """Starts the first worker and the compilation of missing kernels; takes up the journal's matches."""
+        if warning := too_little_memory(self._options.workers):
+            log.warning(warning)
         self._pool.do_without(self._lacking())
         found = [] if self._journal is None else list(self._journal.unfinished(Moment.present()))
         self._pool.start(at_once=not found)
@@ -203,6 +207,7 @@ class Player:
         for match in self._matches.values():
             match.suspend()
         self._matches.clear()
+        self._end_all_but(0)
         await self._pool.close()
 
     async def health(self) -> tuple[str, bytes]:
@@ -235,6 +240,7 @@ class Player:
             case messages.Stop():
                 if (running := self._take_out(message, received)) is None:
                     return messages.Busy()
+                self._ending.append(running)
                 await running.stop(message)
                 return messages.Done()
             case messages.Abort():
@@ -262,6 +268,7 @@ class Player:
                 log.error("%s: START refused: all %d workers are playing", name, self._options.workers)
                 self.statistics.refused += 1
                 return messages.Busy()
+            self._end_all_but(self._options.workers - len(self._matches))
             journal = self._journal.match(name) if self._journal is not None else None
             running = self._matches[name] = Match(message, self._pool, self._match_options, journal)
             clocks = f"{message.start_clock} s and {message.play_clock} s"
@@ -292,6 +299,12 @@ class Player:
 
     def _free(self) -> bool:
         return sum(not match.yields for match in self._matches.values()) < self._options.workers
+
+    def _end_all_but(self, most: int) -> None:
+        """Ends stopped matches that still wait for their results, but for the newest `most`."""
+        self._ending = [match for match in self._ending if not match.closed]
+        while len(self._ending) > most:
+            self._ending.pop(0).hasten()
 
     def _drop(self, match: Match) -> None:
         self._matches.pop(match.match_id, None)

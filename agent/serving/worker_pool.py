@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import pickle
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 
-from agent.processes import start_module
 from agent.serving.clock import Instant, now
-from agent.serving.light_workers import LIGHT, Adopted, adopt
-from agent.worker.messages import HEADER, Alive, Command, Prepared, Report, Warm, frame
+from agent.serving.light_workers import LIGHT, SPARES, Adopted, adopt, start_process
+from agent.worker.messages import HEADER, Alive, Command, Prepared, Report, Warm, frame, parts_of
 from games import kernel_cache
 
 log = logging.getLogger(__name__)
@@ -50,7 +47,7 @@ def warm_seconds() -> float:
 class Worker:
     """One worker process. Reports arrive through `on_report`, the end of the process through `on_lost`."""
 
-    def __init__(self, process: asyncio.subprocess.Process | Adopted, without: Collection[str] = ()) -> None:
+    def __init__(self, process: Adopted, without: Collection[str] = ()) -> None:
         self.without = frozenset(without)
         """Groups of kernels that it lacks: they were not compiled when it was started."""
         self.prepared: Prepared | None = None
@@ -69,19 +66,14 @@ class Worker:
         self._missed = False
         """Whether a sign of life was missing at the last check, and none has come since."""
         self._process = process
+        self._outbox: asyncio.Queue[Command] = asyncio.Queue()
+        self._writing = asyncio.create_task(self._write())
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
     async def start(cls, memory: int, without: Collection[str] = ()) -> Worker:
-        """Starts a process with at most `memory` bytes of address space, without some groups of kernels.
-
-        Without all of `LIGHT`, it is warm as soon as it runs.
-        """
-        pipe = asyncio.subprocess.PIPE
-        arguments = [f"--memory={memory}", f"--server={os.getpid()}", f"--without={','.join(without)}"]
-        if frozenset(without) >= LIGHT:
-            arguments.append("--light")
-        return cls(await start_module("agent.worker.main", *arguments, stdin=pipe, stdout=pipe), without)
+        """Starts a process; see `start_process`."""
+        return cls(await adopt(start_process(memory, without)), without)
 
     @property
     def pid(self) -> int:
@@ -90,9 +82,7 @@ class Worker:
 
     def send(self, command: Command) -> None:
         """Sends a command. Never blocks, even if the worker hangs; does nothing if it is gone."""
-        if not self.lost.is_set() and self._process.stdin is not None:
-            with contextlib.suppress(ConnectionError):
-                self._process.stdin.write(frame(command))
+        self._outbox.put_nowait(command)
 
     def seems_to_hang(self) -> bool:
         """Returns whether a spare gives no sign of life at two checks in a row.
@@ -108,15 +98,18 @@ class Worker:
 
     async def close(self) -> None:
         """Ends the process and its children."""
-        self.on_report = self.on_lost = None
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        await self._reading
-        await self._process.wait()
+        await self._process.end()
+        await asyncio.wait([self._reading, self._writing])
+
+    async def _write(self) -> None:
+        while True:
+            for part in parts_of(await self._outbox.get()):
+                with contextlib.suppress(ConnectionError):
+                    self._process.stdin.write(frame(part))
+                await asyncio.sleep(0)
 
     async def _read(self) -> None:
         stream = self._process.stdout
-        assert stream is not None
         try:
             while True:
                 (length,) = HEADER.unpack(await stream.readexactly(HEADER.size))
@@ -132,29 +125,39 @@ class Worker:
                         self.on_report(self, report)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
+        except Exception:
+            log.exception("worker %d: a report cannot be taken in: it is lost", self.pid)
         finally:
             self.lost.set()
             self.warm.set()
-            if self._process.stdin is not None:
-                self._process.stdin.close()
+            self._writing.cancel()
+            self._process.stdin.close()
             if self.on_lost is not None:
                 self.on_lost(self)
 
 
 class WorkerPool:
-    """Keeps two spare workers: a warm one, and a light one, which can be replaced much sooner."""
+    """Keeps two spare workers: a warm one, and a light one, which can be replaced much sooner.
+
+    With the spares there are at most `workers + SPARES` processes, those that are being ended included: a match that
+    wants one more waits for it.
+    """
 
     def __init__(
         self,
         memory: int,
+        workers: int,
         early: Sequence[subprocess.Popen[bytes]] = (),
         on_unloadable: Callable[[], None] = lambda: None,
     ) -> None:
-        """`memory` bounds the address space of each worker, in bytes; `early` are running light workers.
+        """`memory` bounds each worker with its children, in bytes; `early` are running light workers.
 
         `on_unloadable` is called when several workers in a row end while loading their kernels.
         """
         self._memory = memory
+        self._most = workers + SPARES
+        self._processes = len(early)
+        """Processes that run, are being started, or are not reaped yet."""
         self._on_unloadable = on_unloadable
         self._failures = 0
         """Workers in a row that ended while loading their kernels."""
@@ -198,6 +201,7 @@ class WorkerPool:
         for process in self._early:
             process.kill()
             process.wait()
+        self._processes -= len(self._early)
         self._early.clear()
 
     async def close(self) -> None:
@@ -224,15 +228,48 @@ class WorkerPool:
                 async with asyncio.timeout(patience or LIGHT_AFTER):
                     return await self._acquire_warm(False)
         with contextlib.suppress(OSError):
-            if self._early:
-                return Worker(await adopt(self._early.pop()), LIGHT)
-            light, self._light = self._light, None
-            if light is not None:
-                if not light.lost.is_set():
-                    return light
-                self.release(light)
-            return await Worker.start(self._memory, LIGHT)
+            return await self._acquire_light()
         return await self._acquire_warm(False)
+
+    async def _acquire_light(self) -> Worker:
+        """Returns a light worker, or a warm one if that is there sooner. Raises `OSError`."""
+
+        def possible() -> bool:
+            return bool(self._early) or self._light is not None or self.warm or self._has_room()
+
+        while True:
+            async with self._there:
+                await self._there.wait_for(possible)
+            if self._early:
+                return await self._start(LIGHT, self._early.pop())
+            worker, self._light = self._light, None
+            if worker is None and self.warm:
+                worker, self._spare = self._spare, None
+            if worker is None:
+                return await self._start(LIGHT)
+            if not worker.lost.is_set():
+                return worker
+            self.release(worker)
+
+    def _has_room(self, beside: int = 0) -> bool:
+        """Returns whether one more process may be started, and `beside` more."""
+        return self._processes + beside < self._most
+
+    async def _start(self, without: Collection[str], early: subprocess.Popen[bytes] | None = None) -> Worker:
+        """Starts a worker, for which there is room, or takes an early one. Raises `OSError`."""
+        self._processes += early is None
+        try:
+            if early is not None:
+                return Worker(await adopt(early), without)
+            return await Worker.start(self._memory, without)
+        except BaseException:
+            await self._leave()
+            raise
+
+    async def _leave(self) -> None:
+        """Takes note that a process is gone."""
+        self._processes -= 1
+        await self._announce()
 
     async def _acquire_warm(self, latest: bool) -> Worker:
 
@@ -258,10 +295,21 @@ class WorkerPool:
             self._spare = worker
         else:
             self.release(worker)
+        self._in_background(self._announce())
 
     def release(self, worker: Worker) -> None:
         """Ends a worker."""
-        task = asyncio.create_task(worker.close())
+        worker.on_report = worker.on_lost = None
+        self._in_background(self._close(worker))
+
+    async def _close(self, worker: Worker) -> None:
+        try:
+            await worker.close()
+        finally:
+            await self._leave()
+
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -277,9 +325,17 @@ class WorkerPool:
                     continue
                 self.release(self._spare)
                 self._spare = None
+            async with self._there:
+                # The last place is for a light worker, which is there sooner.
+                await self._there.wait_for(
+                    lambda: self._spare is not None or self._has_room(beside=not (self._light or self._early))
+                )
+            if self._spare is not None:
+                # A worker was given back meanwhile.
+                continue
             started = time.monotonic()
             try:
-                worker = await Worker.start(self._memory, self._without)
+                worker = await self._start(self._without)
                 if self._spare is not None:
                     # A worker was given back meanwhile.
                     self.release(self._spare)
@@ -318,9 +374,9 @@ class WorkerPool:
             if self._light is not None and (self._light.lost.is_set() or self._light.seems_to_hang()):
                 self.release(self._light)
                 self._light = None
-            if self._light is None:
+            if self._light is None and self._has_room():
                 try:
-                    self._light = await Worker.start(self._memory, LIGHT)
+                    self._light = await self._start(LIGHT)
                 except OSError as error:
                     log.error("a worker cannot be started: %s", error)
                     await asyncio.sleep(FAILURE_DELAY)

@@ -19,11 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from games.child_process import ChildProcess
+from games.child_process import Bounds, ChildProcess
 from games.gdl.crosscheck import CrossCheck, Difference, Observation, compare
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
 from games.machine import Interrupted, LimitError, StateMachine
+from games.memory import memory_part
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,10 @@ MAX_CPU_SECONDS = 2.0
 
 POLL = 0.004
 """Seconds between two checks whether to stop waiting: searches have to return within 5 ms of being stopped."""
+
+MEMORY_BYTES, MEMORY_SHARE = 4 << 30, 1 / 4
+"""Most memory of the child, in bytes, and as a share of the worker's own. A compilation or planner has the rest of what
+the worker's children may take, which is as much as the worker itself."""
 
 NICENESS = 5
 """Niceness of the child: the search goes first. `SHARE` bounds the cost."""
@@ -91,7 +96,9 @@ class CrossChecker:
     def __init__(self, checked: CheckedRules, notify: Callable[[], None]) -> None:
         """Forks the child; to be called before the process has threads. The thread calls `notify` when there is
         something to `poll`."""
-        self._child = ChildProcess(_compare, checked)
+        self._child = ChildProcess(
+            _compare, checked, bounds=Bounds(memory_bytes=memory_part(MEMORY_BYTES, MEMORY_SHARE))
+        )
         self._notify = notify
         self._changed = threading.Condition()
         self._machine: StateMachine | None = None

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from agent.processes import end_with_parent
 
@@ -27,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     thinks until a worker with kernels takes over.
     """
     parser = argparse.ArgumentParser(prog="agent.worker.main", description=__doc__)
-    parser.add_argument("--memory", type=int, required=True, help="bytes of address space")
+    parser.add_argument("--memory", type=int, required=True, help="bytes for this process and its children")
     parser.add_argument("--server", type=int, required=True, help="the process that started this one")
     parser.add_argument("--without", default="", help="groups of kernels not to use, separated by commas")
     parser.add_argument("--light", action="store_true", help="load no kernels at all")
@@ -42,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from agent.logs import formatter, start_logging
     from agent.worker.messages import PULSE, Alive, Begin, Channel, Warm
     from agent.worker.session import Session
+    from games.memory import be_killed_sooner, bound_memory
 
     # Other output must not get between the reports.
     channel = Channel(os.dup(0), os.dup(1))
@@ -51,15 +53,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     handler = start_logging()
     if os.getpriority(os.PRIO_PROCESS, 0) < NICENESS:
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = options.memory if hard == resource.RLIM_INFINITY else min(options.memory, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    be_killed_sooner()
 
     started = time.monotonic()
     if not options.light:
         from agent.search import registry
 
         registry.warm_up(options.without.split(","))
+    # The other half is for children. From here on it depends on the rules how much is needed.
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    bound_memory(options.memory // 2 - resident)
     try:
         channel.send(Warm(time.monotonic() - started))
         while True:

@@ -10,7 +10,8 @@ import pickle
 import select
 import struct
 import threading
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -140,6 +141,16 @@ class Rewind:
 
 Command: TypeAlias = Begin | Turn | Rest | Rewind
 
+PART = 1000
+"""Statements pickled at once, in about a millisecond: a START may have many more, and the event loop must not wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulesPart:
+    """Statements of the rules of the `Begin` that follows, in front of those that it has itself."""
+
+    statements: tuple[Term, ...]
+
 
 # ------------------------------------------------------------------------------------------- worker -> server
 
@@ -216,6 +227,16 @@ class Alive:
 Report: TypeAlias = Warm | Refused | Prepared | Situation | Thought | Distrusted | Alive
 
 
+def parts_of(command: Command) -> Iterator[Command | RulesPart]:
+    """Yields a command, in parts where it is long; `Channel.receive` puts them together."""
+    if isinstance(command, Begin):
+        *parts, last = range(0, len(command.start.rules), PART) or [0]
+        for begin in parts:
+            yield RulesPart(command.start.rules[begin : begin + PART])
+        command = replace(command, start=replace(command.start, rules=command.start.rules[last:]))
+    yield command
+
+
 def frame(message: object) -> bytes:
     """Returns a message as a frame."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
@@ -230,6 +251,7 @@ class Channel:
         self._write_fd = write_fd
         self._lock = threading.Lock()
         self._woken_fd, self._waking_fd = os.pipe()
+        self._rules: list[Term] = []
 
     def send(self, report: Report) -> None:
         """Writes a report. Raises `BrokenPipeError` if the server is gone."""
@@ -239,7 +261,7 @@ class Channel:
                 rest = rest[os.write(self._write_fd, rest) :]
 
     def receive(self, timeout: float | None = None) -> Command | None:
-        """Returns the next command; None if none came within `timeout` seconds, or before a call of `wake`.
+        """Returns the next command; None if none came whole within `timeout` seconds, or before a call of `wake`.
 
         Raises `EOFError` if the server is gone.
         """
@@ -249,7 +271,13 @@ class Channel:
         if self._read_fd not in ready:
             return None
         (length,) = HEADER.unpack(self._read(HEADER.size))
-        command: Command = pickle.loads(self._read(length))
+        command: Command | RulesPart = pickle.loads(self._read(length))
+        if isinstance(command, RulesPart):
+            self._rules += command.statements
+            return None
+        if isinstance(command, Begin):
+            command = replace(command, start=replace(command.start, rules=(*self._rules, *command.start.rules)))
+            self._rules.clear()
         return command
 
     def wake(self) -> None:

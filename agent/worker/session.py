@@ -28,6 +28,7 @@ from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
 from games.gdl.rules.terms import predicate
 from games.machine import StateMachine, Term
+from games.memory import memory_part
 
 if TYPE_CHECKING:
     # A light worker imports neither kernels nor child processes.
@@ -38,6 +39,9 @@ log = logging.getLogger("agent.worker")
 
 POLL = 0.005
 """Seconds between two polls of a compilation."""
+
+MEMORY_BYTES, MEMORY_SHARE = 8 << 30, 3 / 4
+"""Most memory of a compilation, in bytes, and as a share of what the worker itself may have."""
 
 USED_OF_START_CLOCK, LEFT_OF_START_CLOCK = 0.95, 0.5
 """Share of the start clock to think for, less the seconds. The server's margin is in the rest."""
@@ -171,7 +175,7 @@ class Session:
         from games.native.midway import may_begin_midway
 
         variants = COMPILATIONS[self._distrust]
-        limits = Limits() if variants is None else Limits(variants=variants)
+        limits = Limits(memory_bytes=memory_part(MEMORY_BYTES, MEMORY_SHARE), variants=variants)
         compile = self._compile or partial(start_compilation, freeing=may_begin_midway)
         self._compilation = compile(checked, limits)
         self._phase = Phase.COMPILING

@@ -25,6 +25,7 @@ from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Rule
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
 from games.machine import GameError, LimitError
+from games.memory import memory_part
 
 _GROUNDED = "grounded"
 """First message of a child, when the grounding is done; the `CompiledGame` follows."""
@@ -42,6 +43,10 @@ _POLL = 0.02
 _FREED_GROWTH, _LEAST_FREED = 8, 100_000
 """Ground literals of a freed game: at most so many times those of the game, and these."""
 
+_LEAST_MEMORY = 768 << 20
+"""Bytes of a child where several run at the same time; with less, one way is given up for the next. Of 172 sheets none
+that grounds needs more."""
+
 _MOST_ESTIMATED_RULES = 5000
 """Most rules for estimates: larger rulesheets are mostly facts, and estimating would take longer than trying."""
 
@@ -57,8 +62,8 @@ class Limits:
     times as long on other machines; nearly all that take longer never end."""
     wall_seconds: float = 240.0
     """For the whole compilation."""
-    memory_bytes: int = 8 << 30
-    """Address space per child, beyond its initial one."""
+    memory_bytes: int = memory_part(8 << 30, 3 / 4)
+    """For all children together, beyond what they share with their parent."""
     patience_seconds: float = 3.0
     """CPU time of one variant alone before the next starts beside it: two take twice the time if the first succeeds,
     as on all sheets seen except those that look huge."""
@@ -109,6 +114,8 @@ class Compilation:
         self._freeing = freeing
         self._limits = limits
         self._waiting = _plan(checked, limits)
+        self._together = max(1, min(len(self._waiting), limits.memory_bytes // _LEAST_MEMORY))
+        """Most children at the same time, which share the memory."""
         self._latest = self._waiting[0]
         self._children: list[_Child] = []
         self._reasons: list[str] = []
@@ -148,9 +155,9 @@ class Compilation:
                 break
             patience = self._latest.patience - (used[-1] if used else 0.0)
             if self._waiting and (patience <= 0 or not self._children):
-                if self._latest.gives_way:
-                    for child in list(self._children):
-                        self._end(child)
+                room = 1 if self._latest.gives_way else self._together
+                for child in self._children[: max(0, len(self._children) + 1 - room)]:
+                    self._end(child)
                 self._start_next()
                 continue
             left = deadline - now
@@ -183,7 +190,7 @@ class Compilation:
         self._latest = self._waiting.pop(0)
         variant, rewriter = self._latest.variant, self._latest.rewriter
         rewritten = None if rewriter is None else rewriter.rules(variant)
-        bounds = Bounds(self._limits.cpu_seconds, self._limits.memory_bytes)
+        bounds = Bounds(self._limits.cpu_seconds, self._limits.memory_bytes // self._together)
         process = ChildProcess(_compile, self._checked, variant, rewritten, self._freeing, bounds=bounds)
         self._children.append(_Child(variant, process))
 

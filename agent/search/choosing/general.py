@@ -22,7 +22,7 @@ from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.subgames import SubgameSearch
 from agent.search.team import Team
 from agent.search.tree.assistant import TreeSetting
-from agent.search.tree.engine import MEMORY_BYTES, TreeSearch
+from agent.search.tree.engine import TreeSearch, tree_memory
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import find_subgames
 from games.machine import State, StateMachine, Term
@@ -292,6 +292,6 @@ def make_engine(
     subgames = find_subgames(machine, 1)
     if not subgames:
         return whole()
-    share = MEMORY_BYTES // (len(subgames) + 1)
+    share = tree_memory() // (len(subgames) + 1)
     parts = [(part, GeneralSearch(part.machine, role, memory_bytes=share)) for part in subgames]
     return SubgameSearch(machine, role, parts, whole)

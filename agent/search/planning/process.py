@@ -16,11 +16,12 @@ from agent.search.planning.rollouts import Rollouts
 from games.child_process import Bounds, ChildLostError, ChildProcess
 from games.gdl.running.machine import CircuitMachine
 from games.machine import LimitError, State
+from games.memory import memory_part
 
 log = logging.getLogger(__name__)
 
-MEMORY_BYTES = 1 << 30
-"""Address space of the planner beyond its parent's."""
+MEMORY_BYTES, MEMORY_SHARE = 1 << 30, 3 / 4
+"""Most memory of the planner beyond its parent's, in bytes, and as a share of what its parent may have."""
 
 PLANNER_SHARE = 0.6
 """The planner's share of the time, while rollouts run as well."""
@@ -58,12 +59,14 @@ class PlannerProcess:
     """
 
     def __init__(
-        self, machine: CircuitMachine, found: Callable[[Plan | Bound], None], memory_bytes: int = MEMORY_BYTES
+        self, machine: CircuitMachine, found: Callable[[Plan | Bound], None], memory_bytes: int | None = None
     ) -> None:
         """`found` takes, in a thread of its own, each better plan from the present state, and bounds.
 
-        Once `begin` or `drop` has returned, it gets no findings of earlier states.
+        Once `begin` or `drop` has returned, it gets no findings of earlier states. `memory_bytes` bounds the process;
+        None: see `MEMORY_BYTES`.
         """
+        memory_bytes = memory_bytes or memory_part(MEMORY_BYTES, MEMORY_SHARE)
         child = ChildProcess(_work, machine, bounds=Bounds(memory_bytes=memory_bytes))
         self._child = child
         self._found = found

@@ -36,10 +36,12 @@ from agent.search.tree.variation import candidates, principal_variation
 from agent.search.tree.workspace import Parameters, clear_workspace, make_workspace
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
+from games.memory import memory_part
 from games.roles import is_random_role
 
-MEMORY_BYTES = 1 << 30
-"""Upper bound on the tree's arrays."""
+MEMORY_BYTES, MEMORY_SHARE = 1 << 30, 1 / 3
+"""Most bytes of the tree, in total and as a share of what this process may have. Its arrays reserve half as much
+again."""
 
 RAVE_EQUIVALENCE = 300.0
 """Visits at which an all-moves-as-first value and the move's own count alike (k of Gelly & Silver 2007). 1000 brought
@@ -54,12 +56,18 @@ REPORT_SECONDS = 0.25
 """Seconds after which an unchanged opinion is reported again, with newer figures."""
 
 
+def tree_memory() -> int:
+    """Returns the bytes for the trees of one match."""
+    return memory_part(MEMORY_BYTES, MEMORY_SHARE)
+
+
 class TreeSearch(Engine):
     """Monte-Carlo tree search on a compiled game, for any number of roles.
 
-    `threads` is the number of cores if it is None; `memory_bytes` bounds the tree (and a quarter of it the enumeration
-    of a one-player game); without `judging` leaves are always played out, unless `judge_by` says otherwise; `draws` is
-    as for `draw`. A `team` searches the same root elsewhere, as the `setting` says.
+    `threads` is the number of cores if it is None; `memory_bytes` (None: `tree_memory()`) bounds the tree (and a
+    quarter of it the enumeration of a one-player game); without `judging` leaves are always played out, unless
+    `judge_by` says otherwise; `draws` is as for `draw`. A `team` searches the same root elsewhere, as the `setting`
+    says.
     """
 
     name = "tree search"
@@ -71,7 +79,7 @@ class TreeSearch(Engine):
         role: int,
         *,
         threads: int | None = None,
-        memory_bytes: int = MEMORY_BYTES,
+        memory_bytes: int | None = None,
         judging: bool = True,
         draws: int = 1,
         seed: int | None = None,
@@ -81,6 +89,7 @@ class TreeSearch(Engine):
         self._machine = machine
         self._role = role
         self._random = Random(seed)
+        memory_bytes = memory_bytes or tree_memory()
         self._tree = new_tree(machine.programs, machine.words, memory_bytes)
         n_threads = threads or len(os.sched_getaffinity(0))
         decisive = decisive_moves_of(machine, self._random.getrandbits(63))

@@ -35,8 +35,9 @@ CInterface: TypeAlias = Any
 OPTIONS = ("--warn=none",)
 """Options of clingo. GDL leaves many relations undefined, which is no reason to warn."""
 
-DEFAULT_LIMIT = 1 << 26
-"""Most body literals of a ground program: a gigabyte of address space, used as needed."""
+DEFAULT_LIMIT = 1 << 24
+"""Most body literals of a ground program: 272 MiB are reserved, and used as needed. Of 172 sheets the largest has 2.2e6
+of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def test_comparing_costs_its_share_of_the_thinking(monkeypatch: pytest.MonkeyPat
     match's own may begin 0.05 s sooner. Overruns are paid for before the next one."""
     simulated = Simulated()
     monkeypatch.setattr(crosschecker, "time", simulated)
-    monkeypatch.setattr(crosschecker, "ChildProcess", lambda *arguments: None)
+    monkeypatch.setattr(crosschecker, "ChildProcess", lambda *arguments, bounds: None)
     checked = check(read_rulesheet(RULES))
     machine = Portable(checked)
     checker = CrossChecker(checked, lambda: None)

@@ -163,3 +163,18 @@ def _compile_and_wait(pipe: Connection) -> None:
     compilation = start_compilation(rules(EXPLODING), Limits(cpu_seconds=600.0, variants=("plain",)))
     pipe.send(multiprocessing.active_children()[0].pid)
     compilation.wait(600.0)
+
+
+@pytest.mark.parametrize(("memory", "together"), [(8 << 30, 2), (1 << 30, 1)])
+def test_children_share_the_memory(memory: int, together: int) -> None:
+    """With too little for several, one way is given up for the next, and each child has all of it."""
+    limits = Limits(memory_bytes=memory, patience_seconds=0.1, grounding_cpu_seconds=1.0, variants=VARIANTS[:2])
+    compilation = start_compilation(rules(EXPLODING), limits)
+    most = 0
+    while compilation.failed is None:
+        compilation.wait(0.02)
+        children = compilation._children
+        most = max(most, len(children))
+        shares = {child.process._bounds.memory_bytes for child in children}
+        assert shares <= {memory // together}
+    assert most == together

@@ -22,7 +22,7 @@ WRONG_INPUT = 2
 """Exit status of commands that cannot run."""
 
 MEMORY_LEFT = 1 << 20
-"""Bytes of address space left to a worker without memory."""
+"""Bytes left to a worker without memory."""
 
 Undo: TypeAlias = Callable[[], None]
 
@@ -66,9 +66,9 @@ async def _tear_journal(server: SoakServer, rng: random.Random) -> None:
 async def _exhaust_worker(server: SoakServer, rng: random.Random) -> None:
     if workers := server.workers:
         worker = rng.choice(workers)
-        pages = int(Path(f"/proc/{worker}/statm").read_text().split()[0])
-        _, hard = resource.prlimit(worker, resource.RLIMIT_AS)
-        resource.prlimit(worker, resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY_LEFT, hard))
+        pages = int(Path(f"/proc/{worker}/statm").read_text().split()[5])
+        _, hard = resource.prlimit(worker, resource.RLIMIT_DATA)
+        resource.prlimit(worker, resource.RLIMIT_DATA, (pages * resource.getpagesize() + MEMORY_LEFT, hard))
 
 
 async def _fill_disk(server: SoakServer, rng: random.Random) -> Undo | None:

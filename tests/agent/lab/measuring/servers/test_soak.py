@@ -88,7 +88,7 @@ def test_faults_are_inflicted_and_mended(tmp_path: Path) -> None:
         mend()
         assert resource.prlimit(worker.pid, resource.RLIMIT_FSIZE) == resource.getrlimit(resource.RLIMIT_FSIZE)
         await inflict("worker out of memory")
-        assert 0 < resource.prlimit(worker.pid, resource.RLIMIT_AS)[0] < 1 << 30
+        assert 0 < resource.prlimit(worker.pid, resource.RLIMIT_DATA)[0] < 1 << 30
         mend = await inflict("journal gone")
         assert journal.is_file()
         assert await inflict("journal gone") is None
