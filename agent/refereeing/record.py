@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -16,8 +18,8 @@ own process, an exception."""
 Request: TypeAlias = Literal["start", "play", "stop"]
 """The message to a player."""
 
-Outcome: TypeAlias = Literal["finished", "stalled", "aborted"]
-"""The end of a match: terminal, with a role that had no legal move, or interrupted."""
+Outcome: TypeAlias = Literal["finished", "stalled", "resigned", "aborted"]
+"""The end of a match: terminal, with a role that had no legal move, by a person's resignation, or interrupted."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class PlayerError:
         }
 
 
+def new_match_id(game: str) -> str:
+    """Returns a name for a new match of a game."""
+    return f"match.{re.sub(r'[^0-9A-Za-z_-]', '_', game)}.{time.time_ns() // 1_000_000}"
+
+
 @dataclass
 class MatchRecord:
     """A match. Terms are spelled as in the rulesheet, without scrambling."""
@@ -66,6 +73,8 @@ class MatchRecord:
     """Per role; empty unless the match finished."""
     errors: list[PlayerError] = field(default_factory=list)
     outcome: Outcome = "aborted"
+    resigned: int | None = None
+    """Role whose player has resigned."""
     opening_plies: int = 0
     """Number of first joint moves that were given, not chosen by the players."""
     taken_back: bool = False
@@ -86,6 +95,10 @@ class MatchRecord:
             del seconds[ply:]
         self.errors = [error for error in self.errors if error.step <= ply]
 
+    def resign(self, role: int) -> None:
+        """Ends the match: the player of a role gives up."""
+        self.outcome, self.resigned = "resigned", role
+
     def as_json(self) -> dict[str, object]:
         """Returns the record as JSON data: facts and moves as KIF text, facts sorted."""
         return {
@@ -99,6 +112,7 @@ class MatchRecord:
             "seed": self.seed,
             "outcome": self.outcome,
             "goals": self.goals,
+            **({} if self.resigned is None else {"resigned": self.resigned}),
             "errors": [error.as_json() for error in self.errors],
             "steps": len(self.moves),
             "moves": [[write(move) for move in joint_move] for joint_move in self.moves],

@@ -64,9 +64,10 @@ class Pictures:
             if len(self._followed) > KEPT_LAYOUTS:
                 self._followed.popitem(last=False)
             transcript.fill_in(await run(self._thread, _follow, transcript))
-        return await run(self._thread, self._draw, transcript, ply)
+        return await run(self._thread, self.drawing, transcript, ply)
 
-    def _draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
+    def drawing(self, transcript: Transcript, ply: int) -> dict[str, Any]:
+        """Does the work of `draw` for known positions, in the caller's thread."""
         positions = list(transcript.positions)
         position = positions[ply] if ply < len(positions) else Position()
         facts = position.facts

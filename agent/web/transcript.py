@@ -18,7 +18,7 @@ from protocol.kif import write
 if TYPE_CHECKING:
     from agent.search.engine import Opinion
 
-Outcome: TypeAlias = Literal["running", "finished", "stalled", "aborted", "stopped"]
+Outcome: TypeAlias = Literal["running", "finished", "stalled", "resigned", "aborted", "stopped"]
 """`stopped`: the manager has ended the match without telling its result."""
 
 MOST_FACTS = 100_000
@@ -104,6 +104,8 @@ class Transcript:
         """Present state of affairs, in a few words."""
         self.goals: list[int | None] = []
         """Per role; empty while unknown."""
+        self.resigned: int | None = None
+        """Role whose player has resigned."""
         self.errors: list[dict[str, Any]] = []
         """Errors of players: `role`, `step`, `kind`, `detail`."""
         self.clock: ShownClock | None = None
@@ -239,6 +241,7 @@ class Transcript:
             "outcome": self.outcome,
             "phase": self.phase,
             "goals": list(self.goals),
+            "resigned": self.resigned,
             "values": values,
         }
 

@@ -1,0 +1,251 @@
+"""Matches of the lobby, each hosted by a process of its own that the lobby speaks to through a private socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import secrets
+import signal
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from aiohttp_sse import EventSourceResponse
+
+from agent import bounded_json
+from agent.processes import start_module
+from agent.refereeing.record import new_match_id
+from agent.web.feed import MOST_LINE
+from agent.web.records import record_key
+from agent.web.site import SECURITY
+from agent.web.transcript import Transcript
+
+log = logging.getLogger(__name__)
+
+MOST_MATCHES = 4
+"""Most matches at once, each with a process and one of each agent."""
+
+START_SECONDS = 10
+"""Start clock: an agent may use it whole, and people do not like to wait."""
+
+MOST_SECONDS = 600
+"""Longest time per move that can be asked for."""
+
+LEVEL_SECONDS = 600
+"""Clocks of agents of a level, which end their thoughts by themselves."""
+
+KNOCK_SECONDS = 0.1
+"""Seconds between two attempts to reach a process that is still setting up."""
+
+END_SECONDS = 8.0
+"""Seconds for a process to end by itself, with its agents."""
+
+TAIL = 2000
+"""Bytes of a failed process's last output that are shown."""
+
+_EVENT_END = b"\r\n\r\n"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A match to be played."""
+
+    name: str
+    text: str
+    """The rulesheet."""
+    roles: tuple[str, ...]
+    """Roles that need players."""
+    players: tuple[str, ...]
+    seconds: int
+    level: str | None
+
+    def swapped(self) -> Plan:
+        """Returns the same with each role's player playing the next role."""
+        return replace(self, players=(*self.players[-1:], *self.players[:-1]))
+
+
+class MatchProcess:
+    """One match and its process."""
+
+    def __init__(
+        self, plan: Plan, records: Path, memory: Path | None, token: str, changed: Callable[[str], None]
+    ) -> None:
+        """`records` is the folder of the match's record, `memory` that of agents' learning memory, `token` that of the
+        lobby's page; `changed(key)` is called when the page has something new to show."""
+        self.plan = plan
+        self._memory = memory
+        self._token = token
+        self._changed = changed
+        self._match_id = new_match_id(plan.name)
+        self._record = records / f"{self._match_id}-{secrets.token_hex(3)}.json"
+        self.key = record_key(self._record, self._match_id)
+        """Key of the match while it runs, and of its record then."""
+        clock = plan.seconds if plan.level is None else LEVEL_SECONDS
+        self._clocks = (START_SECONDS if plan.level is None else LEVEL_SECONDS, clock)
+        agent = "agent" if plan.level is None else f"agent:{plan.level}"
+        self._players = [agent if player == "agent" else player for player in plan.players]
+        self.transcript = Transcript(
+            self.key,
+            plan.name,
+            plan.roles,
+            self._players,
+            start_clock=self._clocks[0],
+            play_clock=self._clocks[1],
+            match_id=self._match_id,
+        )
+        """What is known before the process answers."""
+        self.transcript.say("the rules are being compiled")
+        self._summary: dict[str, Any] | None = None
+        self.answers = asyncio.Event()
+        """Set once the process answers, or has ended."""
+        self.over = asyncio.Event()
+        """Set when the process has ended."""
+        self._process: asyncio.subprocess.Process | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="ggp-agent-")
+        self._socket = Path(self._folder.name) / "page"
+        self._session = aiohttp.ClientSession(
+            "http://localhost",
+            connector=aiohttp.UnixConnector(str(self._socket), limit=0),
+            timeout=aiohttp.ClientTimeout(total=None),
+            read_bufsize=MOST_LINE,
+        )
+        self._running = asyncio.create_task(self._run())
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there is a record of it."""
+        return self._record.exists()
+
+    def summary(self) -> dict[str, Any]:
+        """Returns the overview's data, see `Transcript.summary`."""
+        return self._summary or self.transcript.summary()
+
+    async def end(self) -> None:
+        """Ends the match, wherever it is; its record is written."""
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGINT)
+            try:
+                await asyncio.wait_for(asyncio.shield(self._running), END_SECONDS)
+            except TimeoutError:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+        await self._running
+
+    async def forward(self, request: web.Request, body: bytes | None) -> web.Response:
+        """Answers a request for this match as its process does."""
+        headers = {name: request.headers[name] for name in ("X-Page-Token",) if name in request.headers}
+        try:
+            async with self._session.request(request.method, request.rel_url, data=body, headers=headers) as answer:
+                return web.Response(
+                    body=await answer.read(),
+                    status=answer.status,
+                    headers={
+                        **SECURITY,
+                        **{
+                            name: answer.headers[name]
+                            for name in ("Content-Type", "Content-Disposition")
+                            if name in answer.headers
+                        },
+                    },
+                )
+        except (aiohttp.ClientError, OSError):
+            raise web.HTTPConflict(
+                text="This match is not ready, or just over: try again.\n", headers=SECURITY
+            ) from None
+
+    async def pass_on(self, stream: EventSourceResponse) -> None:
+        """Passes on the events of this match until it is over."""
+        if not self.answers.is_set():
+            await stream.send(json.dumps(self.transcript.view()), event="match")
+            await self.answers.wait()
+        while not self.over.is_set():
+            try:
+                async with self._session.get("/page/events", params={"match": self.key}) as events:
+                    while event := await events.content.readuntil(_EVENT_END):
+                        await stream.write(event)
+            except (aiohttp.ClientConnectionError, OSError, ValueError) as error:
+                if isinstance(error, ConnectionResetError):
+                    # The page was closed.
+                    raise
+                log.debug("%s: %s", self.key, error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.over.wait(), KNOCK_SECONDS)
+
+    # --- its process
+
+    async def _run(self) -> None:
+        with self._folder, tempfile.TemporaryFile() as output:
+            try:
+                await self._start(output.fileno())
+                assert self._process is not None
+                following = asyncio.create_task(self._follow())
+                status = await self._process.wait()
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+                if status > 0:
+                    output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
+                    self._fail(output.read().decode(errors="replace").strip())
+            except OSError as error:
+                self._fail(str(error))
+            finally:
+                self._summary = None
+                self.transcript.end("aborted")
+                self.answers.set()
+                self.over.set()
+                await self._session.close()
+                self._changed(self.key)
+
+    async def _start(self, output: int) -> None:
+        sheet = Path(self._folder.name) / f"{self.plan.name}.kif"
+        sheet.write_text(self.plan.text, encoding="utf-8")
+        plan = {
+            "game": str(sheet),
+            "players": self._players,
+            "start_clock": self._clocks[0],
+            "play_clock": self._clocks[1],
+            "seed": secrets.randbits(31),
+            "memory": None if self._memory is None else str(self._memory),
+            "match_id": self._match_id,
+            "record": str(self._record),
+            "key": self.key,
+            "token": self._token,
+            "socket": str(self._socket),
+        }
+        self._process = await start_module(
+            "agent.lobby.hosted",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=output,
+            ends_by=signal.SIGTERM,
+        )
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(plan).encode())
+        self._process.stdin.close()
+
+    async def _follow(self) -> None:
+        """Keeps the summary."""
+        while not self._socket.exists():
+            await asyncio.sleep(KNOCK_SECONDS)
+        self.answers.set()
+        self._changed(self.key)
+        with contextlib.suppress(aiohttp.ClientError, OSError, ValueError):
+            async with self._session.get("/page/events") as events:
+                async for line in events.content:
+                    if line.startswith(b"data:"):
+                        self._summary = bounded_json.loads(line[5:].decode())["matches"][0]
+                        self._changed(self.key)
+
+    def _fail(self, why: str) -> None:
+        log.warning("%s: %s", self._match_id, why)
+        lines: Sequence[str] = why.splitlines() or ("its process has failed",)
+        self.transcript.errors.append(
+            {"role": self.plan.roles[0], "step": 0, "request": "start", "kind": "failed", "detail": lines[-1]}
+        )
