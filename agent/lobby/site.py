@@ -58,9 +58,9 @@ class LobbySite(Site):
         given: tuple[str, str] | None = None,
         allowed: Collection[Network] = (),
     ) -> None:
-        """`records` is the folder of this lobby's matches, `opened` an empty one for records that are opened on the page,
-        `memory` that of the agents' learning memory, None for none. `given` are the name and text of the sheet of the
-        command line. The addresses `allowed` may act, too."""
+        """`records` is the folder of this lobby's matches, `opened` an empty one for records that are opened on the
+        page, `memory` that of the agents' learning memory, None for none. `given` are the name and text of the sheet of
+        the command line. The addresses `allowed` may act, too."""
         gallery = Gallery()
         super().__init__(
             gallery,
@@ -152,6 +152,9 @@ class LobbySite(Site):
         if match is not None and not match.recorded:
             return match.transcript
         return await super()._transcript(key)
+
+    async def _view(self, transcript: Transcript, since: int) -> dict[str, Any]:
+        return {**await super()._view(transcript, since), "again": transcript.key in self._matches}
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         key, bench_key = request.query.get("match", ""), request.query.get("bench")

@@ -11,6 +11,9 @@ from games.machine import Term
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle
 
+AGAIN_SECONDS = 5
+"""Seconds for players to get ready after moves were taken back, at least: most rules are compiled by then."""
+
 Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal", "failed"]
 """A player's error: no reply in time, no reply at all, a reply that is no term, an illegal move, or, in the referee's
 own process, an exception."""
@@ -84,8 +87,8 @@ class MatchRecord:
 
     @property
     def getting_ready(self) -> int:
-        """Seconds of the start clock: no more than for a move where moves were taken back, as players know the game."""
-        return min(self.start_clock, self.play_clock) if self.taken_back else self.start_clock
+        """Seconds of the start clock: fewer where moves were taken back, as players know the game."""
+        return min(self.start_clock, max(self.play_clock, AGAIN_SECONDS)) if self.taken_back else self.start_clock
 
     def take_back(self, ply: int) -> None:
         """Forgets everything after the first `ply` joint moves."""

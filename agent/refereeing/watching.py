@@ -70,6 +70,7 @@ class WatchedMatch(MatchWatcher):
             possible=possible,
             match_id=record.match_id,
         )
+        self.transcript.again = door is not None
         self.gallery.add(self.transcript)
         self._other = other
         self._failed = False

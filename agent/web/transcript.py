@@ -111,6 +111,8 @@ class Transcript:
         self.clock: ShownClock | None = None
         self.seat: dict[str, Any] | None = None
         """Possible actions of a person at this page; None while nobody is asked."""
+        self.again = False
+        """Whether another match like this one can be begun on the page."""
         self.record_key: str | None = None
         """Key of the match among the records, once it is written there."""
         self.version = 1
@@ -260,6 +262,7 @@ class Transcript:
                 "margin": round(clock.margin, 3),
             },
             "seat": self.seat,
+            "again": self.again,
             "steps": [
                 self._step(ply, position)
                 for ply, position in enumerate(positions)
