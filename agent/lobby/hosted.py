@@ -8,15 +8,23 @@ import sys
 from pathlib import Path
 
 from agent.errors import CommandError
+from agent.kernels.state import read
 from agent.refereeing.hosting import host_match
 from agent.refereeing.referee import MatchWatcher
 from agent.refereeing.watching import Door
+from agent.search.kernel_groups import CIRCUIT, kernel_groups
 from games.machine import GameError
 
 
 def main() -> int:
-    """Plays the match that `MatchProcess` has written to standard input; the record is written when it is over."""
-    plan = json.load(sys.stdin)
+    """Plays the match that `MatchProcess` writes to standard input, if it does; the record is written at the end."""
+    if read(CIRCUIT).complete:
+        # While there is time: nobody may have asked yet.
+        kernel_groups()[CIRCUIT].load()
+    text = sys.stdin.read()
+    if not text:
+        return 0
+    plan = json.loads(text)
     try:
         record = host_match(
             plan["game"],

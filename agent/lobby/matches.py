@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import aiohttp
 from aiohttp import web
@@ -71,14 +71,95 @@ class Plan:
         return replace(self, players=(*self.players[-1:], *self.players[:-1]))
 
 
+class Host:
+    """A process that hosts one match, as soon as it is told which."""
+
+    def __init__(self, process: asyncio.subprocess.Process, output: BinaryIO) -> None:
+        self._process = process
+        self._output = output
+
+    @classmethod
+    async def start(cls) -> Host:
+        """Starts the process. Raises `OSError`."""
+        output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        process = await start_module(
+            "agent.lobby.hosted",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=output.fileno(),
+            ends_by=signal.SIGTERM,
+        )
+        return cls(process, output)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.returncode is None
+
+    def begin(self, plan: bytes) -> None:
+        """Tells it the match; an empty plan ends it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(plan)
+        self._process.stdin.close()
+
+    async def wait(self) -> str | None:
+        """Waits for its end; returns its last words if it has failed."""
+        status = await self._process.wait()
+        with self._output as output:
+            output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
+            words = output.read().decode(errors="replace").strip()
+        return (words or f"its process ended with status {status}") if status else None
+
+    async def end(self) -> None:
+        """Ends it as Ctrl-C does, or else kills it."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT)
+        try:
+            await asyncio.wait_for(self._process.wait(), END_SECONDS)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+
+class Hosts:
+    """Processes for matches, one of which is ready before it is asked for: that takes seconds."""
+
+    def __init__(self) -> None:
+        self._spare: asyncio.Task[Host] | None = None
+
+    def prepare(self) -> None:
+        """Makes one ready."""
+        if self._spare is None:
+            self._spare = asyncio.create_task(Host.start())
+
+    async def take(self) -> Host:
+        """Returns one. Raises `OSError`."""
+        spare, self._spare = self._spare, None
+        if spare is not None and (host := await spare).alive:
+            return host
+        return await Host.start()
+
+    async def close(self) -> None:
+        """Ends the one that is left."""
+        if self._spare is not None:
+            await (await self.take()).end()
+
+
 class MatchProcess:
     """One match and its process."""
 
     def __init__(
-        self, plan: Plan, records: Path, memory: Path | None, token: str, changed: Callable[[str], None]
+        self,
+        plan: Plan,
+        hosts: Hosts,
+        records: Path,
+        memory: Path | None,
+        token: str,
+        changed: Callable[[str], None],
     ) -> None:
-        """`records` is the folder of the match's record, `memory` that of agents' learning memory, `token` that of the
-        lobby's page; `changed(key)` is called when the page has something new to show."""
+        """`hosts` has processes for matches. `records` is the folder of the match's record, `memory` that of agents'
+        learning memory, `token` that of the lobby's page; `changed(key)` is called when the page has something new to
+        show."""
         self.plan = plan
         self._memory = memory
         self._token = token
@@ -107,7 +188,8 @@ class MatchProcess:
         """Set once the process answers, or has ended."""
         self.over = asyncio.Event()
         """Set when the process has ended."""
-        self._process: asyncio.subprocess.Process | None = None
+        self._hosts = hosts
+        self._host: Host | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="ggp-agent-")
         self._socket = Path(self._folder.name) / "page"
         self._session = aiohttp.ClientSession(
@@ -129,15 +211,11 @@ class MatchProcess:
 
     async def end(self) -> None:
         """Ends the match, wherever it is; its record is written."""
-        if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGINT)
-            try:
-                await asyncio.wait_for(asyncio.shield(self._running), END_SECONDS)
-            except TimeoutError:
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.kill()
-        await self._running
+        if self._host is None:
+            self._running.cancel()
+        else:
+            await self._host.end()
+        await asyncio.gather(self._running, return_exceptions=True)
 
     async def forward(self, request: web.Request, body: bytes | None) -> web.Response:
         """Answers a request for this match as its process does."""
@@ -182,31 +260,34 @@ class MatchProcess:
     # --- its process
 
     async def _run(self) -> None:
-        with self._folder, tempfile.TemporaryFile() as output:
-            try:
-                await self._start(output.fileno())
-                assert self._process is not None
+        failure = None
+        try:
+            with self._folder:
+                self._host = await self._hosts.take()
+                self._host.begin(json.dumps(self._data()).encode())
                 following = asyncio.create_task(self._follow())
-                status = await self._process.wait()
-                following.cancel()
-                await asyncio.gather(following, return_exceptions=True)
-                if status > 0:
-                    output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
-                    self._fail(output.read().decode(errors="replace").strip())
-            except OSError as error:
-                self._fail(str(error))
-            finally:
-                self._summary = None
-                self.transcript.end("aborted")
-                self.answers.set()
-                self.over.set()
-                await self._session.close()
-                self._changed(self.key)
+                try:
+                    failure = await self._host.wait()
+                finally:
+                    following.cancel()
+                    await asyncio.gather(following, return_exceptions=True)
+        except OSError as error:
+            failure = str(error)
+        finally:
+            if failure is not None:
+                self._fail(failure)
+            self._summary = None
+            self.transcript.end("aborted")
+            self.answers.set()
+            self.over.set()
+            await self._session.close()
+            self._changed(self.key)
 
-    async def _start(self, output: int) -> None:
+    def _data(self) -> dict[str, Any]:
+        """Returns what the process is told."""
         sheet = Path(self._folder.name) / f"{self.plan.name}.kif"
         sheet.write_text(self.plan.text, encoding="utf-8")
-        plan = {
+        return {
             "game": str(sheet),
             "players": self._players,
             "start_clock": self._clocks[0],
@@ -219,29 +300,20 @@ class MatchProcess:
             "token": self._token,
             "socket": str(self._socket),
         }
-        self._process = await start_module(
-            "agent.lobby.hosted",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=output,
-            ends_by=signal.SIGTERM,
-        )
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(plan).encode())
-        self._process.stdin.close()
 
     async def _follow(self) -> None:
         """Keeps the summary."""
-        while not self._socket.exists():
+        while True:
+            try:
+                async with self._session.get("/page/events") as events:
+                    self.answers.set()
+                    async for line in events.content:
+                        if line.startswith(b"data:"):
+                            self._summary = bounded_json.loads(line[5:].decode())["matches"][0]
+                            self._changed(self.key)
+            except (aiohttp.ClientError, OSError, ValueError) as error:
+                log.debug("%s: %s", self.key, error)
             await asyncio.sleep(KNOCK_SECONDS)
-        self.answers.set()
-        self._changed(self.key)
-        with contextlib.suppress(aiohttp.ClientError, OSError, ValueError):
-            async with self._session.get("/page/events") as events:
-                async for line in events.content:
-                    if line.startswith(b"data:"):
-                        self._summary = bounded_json.loads(line[5:].decode())["matches"][0]
-                        self._changed(self.key)
 
     def _fail(self, why: str) -> None:
         log.warning("%s: %s", self._match_id, why)

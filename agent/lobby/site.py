@@ -16,18 +16,21 @@ from aiohttp import web
 from agent.kernels.keeper import KernelKeeper
 from agent.lobby.benches import KEPT, MOST_BENCH_MATCHES, MOST_BENCH_SECONDS, MOST_BENCHES, Bench
 from agent.lobby.checker import BusyError, Checker
-from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, MatchProcess, Plan
+from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchProcess, Plan
 from agent.search.kernel_groups import playing
 from agent.web.access import Access, Network
 from agent.web.gallery import Gallery
 from agent.web.records import Records, read_record, record_key
-from agent.web.site import MATCH_SECONDS, MOST_BODY, OVERVIEW_SECONDS, Site, as_json, json_body
+from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, json_body
 from agent.web.transcript import Transcript
-from games import rulesheets
+from games import kernel_cache, rulesheets
 from protocol.client import given_twice
 
 MOST_SHEET_BYTES = 1 << 20
 """Largest rulesheet, in bytes of UTF-8."""
+
+MOST_SHEET_BODY = 2 * MOST_SHEET_BYTES + (1 << 14)
+"""Largest request with a rulesheet, in bytes: JSON spells some characters with more bytes."""
 
 MOST_RECORD_BYTES = 16 << 20
 """Largest record that can be opened, in bytes."""
@@ -57,10 +60,12 @@ class LobbySite(Site):
         memory: Path | None = None,
         given: tuple[str, str] | None = None,
         allowed: Collection[Network] = (),
+        ahead: bool = True,
     ) -> None:
         """`records` is the folder of this lobby's matches, `opened` an empty one for records that are opened on the
         page, `memory` that of the agents' learning memory, None for none. `given` are the name and text of the sheet of
-        the command line. The addresses `allowed` may act, too."""
+        the command line. The addresses `allowed` may act, too. `ahead` is whether kernels are compiled, and a process is
+        started, before a match needs them."""
         gallery = Gallery()
         super().__init__(
             gallery,
@@ -74,14 +79,15 @@ class LobbySite(Site):
         self._given = given
         self._changed: Callable[[str], None] = gallery.tell
         self._checker = Checker()
+        self._hosts = Hosts()
         self._matches: dict[str, MatchProcess] = {}
         """Matches of this lobby, also those that are over."""
         self._benches: dict[str, Bench] = {}
-        self._keeper = KernelKeeper(playing())
+        self._keeper = KernelKeeper(playing() if ahead and kernel_cache.is_kept() else ())
         self._games: list[dict[str, Any]] = []
         self._drawing = asyncio.Lock()
         self._uploads = 0
-        self._keeping = asyncio.create_task(self._keep())
+        self._keeping = asyncio.create_task(self._keep() if ahead else asyncio.sleep(0))
 
     async def close(self) -> None:
         """Ends all matches, benches and streams."""
@@ -92,14 +98,18 @@ class LobbySite(Site):
             *(bench.stop() for bench in self._benches.values()),
             return_exceptions=True,
         )
+        with contextlib.suppress(OSError):
+            await self._hosts.close()
         self._keeper.close()
         self._checker.close()
         await super().close()
 
     async def _keep(self) -> None:
-        """Compiles kernels, so that the first match finds them."""
-        while not self._keeper.finished:
+        """Compiles kernels, so that the first match finds them, and keeps a process ready for the next match."""
+        while True:
             self._keeper.step()
+            if all(match.answers.is_set() for match in self._matches.values()):
+                self._hosts.prepare()
             await asyncio.sleep(KEEPER_SECONDS)
 
     # --- reading
@@ -137,7 +147,7 @@ class LobbySite(Site):
             "games": self._games,
             "levels": LEVELS,
             "players": PLAYERS,
-            "kernels": {"ready": len(self._keeper.ready & set(wanted)), "of": len(wanted)},
+            "kernels": {"ready": len((self._keeper.ready | set(self._keeper.failed)) & set(wanted)), "of": len(wanted)},
             "given": None if given is None else {"name": given[0], "text": given[1]},
         }
 
@@ -189,14 +199,14 @@ class LobbySite(Site):
         try:
             match request.path.strip("/").split("/"):
                 case ["page", "lobby", "check"]:
-                    data = await self._upload(request, MOST_SHEET_BYTES)
+                    data = await self._upload(request, MOST_SHEET_BODY)
                     return as_json(await self._checker.check(_text(data)))
                 case ["page", "lobby", "matches"]:
-                    return as_json(self._begin(await self._plan(await self._upload(request, MOST_SHEET_BYTES))))
+                    return as_json(self._begin(await self._plan(await self._upload(request, MOST_SHEET_BODY))))
                 case ["page", "lobby", "records"]:
                     return as_json(await self._open(await self._upload(request, MOST_RECORD_BYTES)))
                 case ["page", "lobby", "benches"]:
-                    return as_json(await self._measure(await self._upload(request, 2 * MOST_SHEET_BYTES)))
+                    return as_json(await self._measure(await self._upload(request, 2 * MOST_SHEET_BODY)))
                 case ["page", "benches", key, "stop"]:
                     await self._bench(key).stop()
                     return as_json({})
@@ -218,8 +228,7 @@ class LobbySite(Site):
             raise BusyError("too much is being sent at once: try again")
         self._uploads += 1
         try:
-            # JSON may spell a character with more bytes than UTF-8.
-            return await json_body(request, 2 * most + MOST_BODY)
+            return await json_body(request, most)
         finally:
             self._uploads -= 1
 
@@ -247,7 +256,7 @@ class LobbySite(Site):
     def _begin(self, plan: Plan) -> dict[str, Any]:
         if sum(not match.over.is_set() for match in self._matches.values()) >= MOST_MATCHES:
             raise web.HTTPConflict(text=f"{MOST_MATCHES} matches are running, which is the most: end one first.\n")
-        match = MatchProcess(plan, self._folder, self._memory, self._access.token, self._changed)
+        match = MatchProcess(plan, self._hosts, self._folder, self._memory, self._access.token, self._changed)
         self._matches[match.key] = match
         self._changed(match.key)
         return {"key": match.key}

@@ -287,7 +287,8 @@ async def json_body(request: web.Request, most: int = MOST_BODY) -> dict[str, An
                 text += chunk
                 if len(text) > most:
                     raise web.HTTPRequestEntityTooLarge(most, len(text), text=f"More than {most >> 10} KiB.\n")
-        data = bounded_json.loads(text.decode())
+        # A large one takes a while.
+        data = await asyncio.to_thread(bounded_json.loads, text.decode())
     except (ValueError, TimeoutError):
         data = None
     if not isinstance(data, dict):
