@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import secrets
-import signal
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from agent import bounded_json
-from agent.processes import start_module
+from agent.lobby.child import Child
 
 MOST_BENCHES = 2
 """Most benches at once, each with one process a sheet."""
@@ -24,15 +21,6 @@ KEPT = 8
 MOST_BENCH_MATCHES = 1000
 MOST_BENCH_SECONDS = 60
 """Most matches of a bench, and most seconds a move."""
-
-MOST_LINE = 1 << 20
-"""Longest report, in bytes."""
-
-END_SECONDS = 5.0
-"""Seconds for a process to end by itself."""
-
-TAIL = 2000
-"""Bytes of a failed process's last output that are shown."""
 
 
 class Bench:
@@ -50,7 +38,7 @@ class Bench:
         self._reports: list[dict[str, Any] | None] = [None] * len(sheets)
         self._errors: list[str | None] = [None] * len(sheets)
         self._stopped = False
-        self._processes: list[asyncio.subprocess.Process] = []
+        self._children: list[Child] = []
         self._running = asyncio.gather(
             *(self._run(number, name, text, options) for number, (name, text) in enumerate(sheets))
         )
@@ -76,42 +64,29 @@ class Bench:
 
     async def stop(self) -> None:
         """Ends its processes."""
-        self._stopped = not self.done
-        for process in self._processes:
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)
-        try:
-            await asyncio.wait_for(asyncio.shield(self._running), END_SECONDS)
-        except TimeoutError:
-            for process in self._processes:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-            await self._running
+        self._stopped = self._stopped or not self.done
+        await asyncio.gather(*(child.end() for child in self._children))
+        await self._running
 
     async def _run(self, number: int, name: str, text: str, options: Sequence[str]) -> None:
-        with tempfile.TemporaryDirectory(prefix="ggp-agent-") as folder, tempfile.TemporaryFile() as output:
+        with tempfile.TemporaryDirectory(prefix="ggp-agent-") as folder:
             sheet = Path(folder) / f"{name}.kif"
             sheet.write_text(text, encoding="utf-8")
             try:
-                process = await start_module(
-                    "agent.cli",
-                    *("balance", str(sheet), "--json-lines", *options),
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=output.fileno(),
-                    ends_by=signal.SIGTERM,
-                    longest_line=MOST_LINE,
-                )
-                self._processes.append(process)
-                assert process.stdout is not None
-                with contextlib.suppress(ValueError):
-                    async for line in process.stdout:
+                child = await Child.start("agent.cli", "balance", str(sheet), "--json-lines", *options)
+                self._children.append(child)
+                if self._stopped:
+                    await child.end()
+                try:
+                    async for line in child.output:
                         self._reports[number] = bounded_json.loads(line.decode())
                         self._changed(self.key)
-                if await process.wait() and not self._stopped:
-                    output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
-                    self._errors[number] = output.read().decode(errors="replace").strip() or "its process has failed"
+                except ValueError:
+                    # Nobody would read what it writes.
+                    await child.end()
+                failure = await child.wait()
             except OSError as error:
-                self._errors[number] = str(error)
-            # Told once the whole bench is over, too.
-            asyncio.get_running_loop().call_soon(self._changed, self.key)
+                failure = str(error)
+        self._errors[number] = None if self._stopped else failure
+        # Told once the whole bench is over, too.
+        asyncio.get_running_loop().call_soon(self._changed, self.key)

@@ -6,22 +6,21 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import secrets
-import signal
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import aiohttp
 from aiohttp import web
 from aiohttp_sse import EventSourceResponse
 
 from agent import bounded_json
-from agent.processes import start_module
+from agent.lobby.child import Child
 from agent.refereeing.record import new_match_id
+from agent.web.access import TOKEN_HEADER
 from agent.web.feed import MOST_LINE
 from agent.web.records import record_key
 from agent.web.site import SECURITY
@@ -31,6 +30,9 @@ log = logging.getLogger(__name__)
 
 MOST_MATCHES = 4
 """Most matches at once, each with a process and one of each agent."""
+
+HOST = "agent.lobby.hosted"
+"""Module of a match's process."""
 
 START_SECONDS = 10
 """Start clock: an agent may use it whole, and people do not like to wait."""
@@ -44,11 +46,8 @@ LEVEL_SECONDS = 600
 KNOCK_SECONDS = 0.1
 """Seconds between two attempts to reach a process that is still setting up."""
 
-END_SECONDS = 8.0
-"""Seconds for a process to end by itself, with its agents."""
-
-TAIL = 2000
-"""Bytes of a failed process's last output that are shown."""
+FORWARDED = ("Content-Type", "Content-Disposition")
+"""Headers of answers of a match's process that are passed on."""
 
 _EVENT_END = b"\r\n\r\n"
 
@@ -71,73 +70,23 @@ class Plan:
         return replace(self, players=(*self.players[-1:], *self.players[:-1]))
 
 
-class Host:
-    """A process that hosts one match, as soon as it is told which."""
-
-    def __init__(self, process: asyncio.subprocess.Process, output: BinaryIO) -> None:
-        self._process = process
-        self._output = output
-
-    @classmethod
-    async def start(cls) -> Host:
-        """Starts the process. Raises `OSError`."""
-        output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        process = await start_module(
-            "agent.lobby.hosted",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=output.fileno(),
-            ends_by=signal.SIGTERM,
-        )
-        return cls(process, output)
-
-    @property
-    def alive(self) -> bool:
-        """Whether it has not ended."""
-        return self._process.returncode is None
-
-    def begin(self, plan: bytes) -> None:
-        """Tells it the match; an empty plan ends it."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(plan)
-        self._process.stdin.close()
-
-    async def wait(self) -> str | None:
-        """Waits for its end; returns its last words if it has failed."""
-        status = await self._process.wait()
-        with self._output as output:
-            output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
-            words = output.read().decode(errors="replace").strip()
-        return (words or f"its process ended with status {status}") if status else None
-
-    async def end(self) -> None:
-        """Ends it as Ctrl-C does, or else kills it."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGINT)
-        try:
-            await asyncio.wait_for(self._process.wait(), END_SECONDS)
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-
-
 class Hosts:
     """Processes for matches, one of which is ready before it is asked for: that takes seconds."""
 
     def __init__(self) -> None:
-        self._spare: asyncio.Task[Host] | None = None
+        self._spare: asyncio.Task[Child] | None = None
 
     def prepare(self) -> None:
         """Makes one ready."""
         if self._spare is None:
-            self._spare = asyncio.create_task(Host.start())
+            self._spare = asyncio.create_task(Child.start(HOST))
 
-    async def take(self) -> Host:
+    async def take(self) -> Child:
         """Returns one. Raises `OSError`."""
         spare, self._spare = self._spare, None
         if spare is not None and (host := await spare).alive:
             return host
-        return await Host.start()
+        return await Child.start(HOST)
 
     async def close(self) -> None:
         """Ends the one that is left."""
@@ -189,7 +138,7 @@ class MatchProcess:
         self.over = asyncio.Event()
         """Set when the process has ended."""
         self._hosts = hosts
-        self._host: Host | None = None
+        self._host: Child | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="ggp-agent-")
         self._socket = Path(self._folder.name) / "page"
         self._session = aiohttp.ClientSession(
@@ -219,25 +168,13 @@ class MatchProcess:
 
     async def forward(self, request: web.Request, body: bytes | None) -> web.Response:
         """Answers a request for this match as its process does."""
-        headers = {name: request.headers[name] for name in ("X-Page-Token",) if name in request.headers}
+        headers = {TOKEN_HEADER: self._token} if body is not None else None
         try:
             async with self._session.request(request.method, request.rel_url, data=body, headers=headers) as answer:
-                return web.Response(
-                    body=await answer.read(),
-                    status=answer.status,
-                    headers={
-                        **SECURITY,
-                        **{
-                            name: answer.headers[name]
-                            for name in ("Content-Type", "Content-Disposition")
-                            if name in answer.headers
-                        },
-                    },
-                )
+                told = {name: answer.headers[name] for name in FORWARDED if name in answer.headers}
+                return web.Response(body=await answer.read(), status=answer.status, headers={**SECURITY, **told})
         except (aiohttp.ClientError, OSError):
-            raise web.HTTPConflict(
-                text="This match is not ready, or just over: try again.\n", headers=SECURITY
-            ) from None
+            raise web.HTTPConflict(text="This match is not ready, or just over: try again.\n") from None
 
     async def pass_on(self, stream: EventSourceResponse) -> None:
         """Passes on the events of this match until it is over."""
@@ -249,7 +186,7 @@ class MatchProcess:
                 async with self._session.get("/page/events", params={"match": self.key}) as events:
                     while event := await events.content.readuntil(_EVENT_END):
                         await stream.write(event)
-            except (aiohttp.ClientConnectionError, OSError, ValueError) as error:
+            except (aiohttp.ClientError, OSError, ValueError) as error:
                 if isinstance(error, ConnectionResetError):
                     # The page was closed.
                     raise
@@ -264,7 +201,8 @@ class MatchProcess:
         try:
             with self._folder:
                 self._host = await self._hosts.take()
-                self._host.begin(json.dumps(self._data()).encode())
+                self._host.input.write(json.dumps(self._data()).encode())
+                self._host.input.close()
                 following = asyncio.create_task(self._follow())
                 try:
                     failure = await self._host.wait()

@@ -64,8 +64,8 @@ class LobbySite(Site):
     ) -> None:
         """`records` is the folder of this lobby's matches, `opened` an empty one for records that are opened on the
         page, `memory` that of the agents' learning memory, None for none. `given` are the name and text of the sheet of
-        the command line. The addresses `allowed` may act, too. `ahead` is whether kernels are compiled, and a process is
-        started, before a match needs them."""
+        the command line. The addresses `allowed` may act, too. `ahead` is whether kernels are compiled, and a process
+        is started, before a match needs them."""
         gallery = Gallery()
         super().__init__(
             gallery,
