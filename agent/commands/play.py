@@ -58,19 +58,24 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     """Serves until it is interrupted. Raises `InputError`."""
     import asyncio
     import contextlib
+    import socket
     import tempfile
     import webbrowser
+    from urllib.parse import quote, urlsplit
 
     from agent.lobby.site import LobbySite
-    from agent.web.hosting import serve_here
+    from agent.web.hosting import EVERYWHERE, HOST, serve_here
 
     given = None if options.game is None else _read(options.game)
 
     async def show(records: Path, opened: Path) -> None:
         site = LobbySite(records, opened, memory=usable_memory(default_memory()), given=given, allowed=options.allow)
-        async with serve_here(site, options.port, None if options.allow else "127.0.0.1") as address:
-            opens = options.browser and await asyncio.to_thread(webbrowser.open, address)
-            print(f"play here: {address}" + ("" if opens else "   (open this in a browser)"), flush=True)
+        async with serve_here(site, options.port, EVERYWHERE if options.allow else HOST) as address:
+            page = address if given is None else f"{address}/#/sheet/{quote(given[0])}"
+            opens = options.browser and await asyncio.to_thread(webbrowser.open, page)
+            print(f"play here: {page}" + ("" if opens else "   (open this in a browser)"), flush=True)
+            if options.allow:
+                print(f"on other machines: http://{socket.gethostname()}:{urlsplit(address).port}", flush=True)
             await asyncio.Event().wait()
 
     with tempfile.TemporaryDirectory(prefix="ggp-agent-") as folder:

@@ -17,15 +17,8 @@ from games.machine import LimitError
 SHEET_BOUNDS = Bounds(cpu_seconds=10, memory_bytes=1 << 30)
 """Bounds for one sheet: real ones take some hundredths of a second."""
 
-MOST_WAITING = 8
-"""Most checks at once, of which one runs and the others wait."""
-
 ANSWER_SECONDS = 30.0
 """Seconds after which the checking process itself is given up."""
-
-
-class BusyError(Exception):
-    """Too many checks are waiting."""
 
 
 class Checker:
@@ -34,36 +27,26 @@ class Checker:
     def __init__(self) -> None:
         self._child: ChildProcess | None = None
         self._turn = asyncio.Lock()
-        self._waiting = 0
 
     async def check(self, text: str) -> dict[str, Any]:
         """Returns the `diagnostics` of a sheet (`line`, `column`, None for the sheet as a whole, `severity`, `message`,
         `excerpt`), its `roles` that need players, and its first position as a `picture`, see `Pictures.draw`; these are
-        None for a sheet with errors. Raises `BusyError`."""
-        if self._waiting >= MOST_WAITING:
-            raise BusyError("too many rulesheets are being checked: try again")
-        self._waiting += 1
-        try:
-            async with self._turn:
-                return await self._check(text)
-        finally:
-            self._waiting -= 1
-
-    async def _check(self, text: str) -> dict[str, Any]:
-        if self._child is None:
-            self._child = ChildProcess(_serve, method="spawn", may_have_children=True)
-        child = self._child
-        try:
-            child.send(text)
-            answer: dict[str, Any] = await asyncio.to_thread(child.receive, ANSWER_SECONDS)
-        except (ChildLostError, LimitError) as error:
-            self.close()
-            answer = _refused(f"cannot be checked: {error}")
-        except asyncio.CancelledError:
-            # Its answer would be taken for that of the next sheet.
-            self.close()
-            raise
-        return answer
+        None for a sheet with errors."""
+        async with self._turn:
+            if self._child is None:
+                self._child = ChildProcess(_serve, method="spawn", may_have_children=True)
+            child = self._child
+            try:
+                child.send(text)
+                answer: dict[str, Any] = await asyncio.to_thread(child.receive, ANSWER_SECONDS)
+            except (ChildLostError, LimitError) as error:
+                self.close()
+                answer = _refused(f"cannot be checked: {error}")
+            except asyncio.CancelledError:
+                # Its answer would be taken for that of the next sheet.
+                self.close()
+                raise
+            return answer
 
     def close(self) -> None:
         """Ends the process."""

@@ -166,15 +166,18 @@ class MatchProcess:
             await self._host.end()
         await asyncio.gather(self._running, return_exceptions=True)
 
-    async def forward(self, request: web.Request, body: bytes | None) -> web.Response:
-        """Answers a request for this match as its process does."""
+    async def forward(self, request: web.Request, body: bytes | None = None) -> web.Response | None:
+        """Returns the process's answer to a request for this match; None once it is over, or before it has begun."""
         headers = {TOKEN_HEADER: self._token} if body is not None else None
         try:
             async with self._session.request(request.method, request.rel_url, data=body, headers=headers) as answer:
                 told = {name: answer.headers[name] for name in FORWARDED if name in answer.headers}
                 return web.Response(body=await answer.read(), status=answer.status, headers={**SECURITY, **told})
         except (aiohttp.ClientError, OSError):
-            raise web.HTTPConflict(text="This match is not ready, or just over: try again.\n") from None
+            if self.answers.is_set():
+                # Its process ends: soon there is a record.
+                await self.over.wait()
+            return None
 
     async def pass_on(self, stream: EventSourceResponse) -> None:
         """Passes on the events of this match until it is over."""

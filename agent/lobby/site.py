@@ -15,7 +15,7 @@ from aiohttp import web
 
 from agent.kernels.keeper import KernelKeeper
 from agent.lobby.benches import KEPT, MOST_BENCH_MATCHES, MOST_BENCH_SECONDS, MOST_BENCHES, Bench
-from agent.lobby.checker import BusyError, Checker
+from agent.lobby.checker import Checker
 from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchProcess, Plan
 from agent.search.kernel_groups import playing
 from agent.web.access import Access, Network
@@ -38,8 +38,8 @@ MOST_RECORD_BYTES = 16 << 20
 MOST_OPENED = 20
 """Number of opened records kept; the oldest go first."""
 
-MOST_UPLOADS = 4
-"""Most requests with a rulesheet or a record at once."""
+MOST_UPLOADS = 8
+"""Most requests with a rulesheet or a record at once: one is checked, the others wait."""
 
 KEEPER_SECONDS = 0.2
 """Seconds between two steps of the compilation of kernels."""
@@ -85,15 +85,17 @@ class LobbySite(Site):
         self._benches: dict[str, Bench] = {}
         self._keeper = KernelKeeper(playing() if ahead and kernel_cache.is_kept() else ())
         self._games: list[dict[str, Any]] = []
-        self._drawing = asyncio.Lock()
+        self._drawing = asyncio.create_task(self._draw())
         self._uploads = 0
         self._keeping = asyncio.create_task(self._keep() if ahead else asyncio.sleep(0))
 
     async def close(self) -> None:
         """Ends all matches, benches and streams."""
         self._keeping.cancel()
+        self._drawing.cancel()
         await asyncio.gather(
             self._keeping,
+            self._drawing,
             *(match.end() for match in self._matches.values()),
             *(bench.stop() for bench in self._benches.values()),
             return_exceptions=True,
@@ -117,34 +119,32 @@ class LobbySite(Site):
     async def _show(self, request: web.Request) -> web.StreamResponse:
         match request.path.strip("/").split("/"):
             case ["page", "lobby"]:
-                return as_json(await self._lobby())
+                return as_json(self._lobby())
             case ["page", "lobby", "sheets", name] if name in rulesheets.names():
                 return as_json({"name": name, "text": rulesheets.text(name)})
-            case ["page", "matches", key, *_] if (match := self._running(key)) and match.answers.is_set():
-                return await match.forward(request, None)
+            case ["page", "matches", key, *_] if (match := self._running(key)) is not None:
+                if (answer := await match.forward(request)) is not None:
+                    return answer
             case ["page", "benches", key]:
                 return as_json(self._bench(key).view())
         return await super()._show(request)
 
-    async def _lobby(self) -> dict[str, Any]:
-        async with self._drawing:
-            for name in rulesheets.names()[len(self._games) :]:
-                text = rulesheets.text(name)
-                checked = await self._checker.check(text)
-                title = name.replace("_", " ").capitalize()
-                self._games.append(
-                    {
-                        "name": name,
-                        "title": title,
-                        "sentence": _sentence(text),
-                        **{what: checked[what] for what in ("roles", "picture")},
-                    }
-                )
+    async def _draw(self) -> None:
+        """Makes the cards of our own games."""
+        for name in rulesheets.names():
+            text = rulesheets.text(name)
+            checked = await self._checker.check(text)
+            title = name.replace("_", " ").capitalize()
+            card = {"name": name, "title": title, "sentence": _sentence(text)}
+            self._games.append({**card, "roles": checked["roles"], "picture": checked["picture"]})
+
+    def _lobby(self) -> dict[str, Any]:
         wanted = playing()
         given = self._given
         return {
             "token": self._access.token,
             "games": self._games,
+            "drawing": not self._drawing.done(),
             "levels": LEVELS,
             "players": PLAYERS,
             "kernels": {"ready": len((self._keeper.ready | set(self._keeper.failed)) & set(wanted)), "of": len(wanted)},
@@ -196,41 +196,45 @@ class LobbySite(Site):
     # --- acting
 
     async def _act(self, request: web.Request) -> web.Response:
-        try:
-            match request.path.strip("/").split("/"):
-                case ["page", "lobby", "check"]:
-                    data = await self._upload(request, MOST_SHEET_BODY)
-                    return as_json(await self._checker.check(_text(data)))
-                case ["page", "lobby", "matches"]:
-                    return as_json(self._begin(await self._plan(await self._upload(request, MOST_SHEET_BODY))))
-                case ["page", "lobby", "records"]:
-                    return as_json(await self._open(await self._upload(request, MOST_RECORD_BYTES)))
-                case ["page", "lobby", "benches"]:
-                    return as_json(await self._measure(await self._upload(request, 2 * MOST_SHEET_BODY)))
-                case ["page", "benches", key, "stop"]:
-                    await self._bench(key).stop()
+        match request.path.strip("/").split("/"):
+            case ["page", "lobby", what]:
+                if self._uploads >= MOST_UPLOADS:
+                    raise web.HTTPServiceUnavailable(
+                        text="Too much at once: try again.\n", headers={"Retry-After": "2"}
+                    )
+                self._uploads += 1
+                try:
+                    return as_json(await self._take(what, request))
+                finally:
+                    self._uploads -= 1
+            case ["page", "benches", key, "stop"]:
+                await self._bench(key).stop()
+                return as_json({})
+            case ["page", "matches", key, ("again" | "swap" | "stop") as action] if key in self._matches:
+                match = self._matches[key]
+                await match.end()
+                if action == "stop":
                     return as_json({})
-                case ["page", "matches", key, ("again" | "swap") as action] if key in self._matches:
-                    match = self._matches[key]
-                    await match.end()
-                    return as_json(self._begin(match.plan.swapped() if action == "swap" else match.plan))
-                case ["page", "matches", key, "stop"] if key in self._matches:
-                    await self._matches[key].end()
-                    return as_json({})
-                case ["page", "matches", key, _] if match := self._running(key):
-                    return await match.forward(request, json.dumps(await json_body(request)).encode())
-        except BusyError as error:
-            raise web.HTTPServiceUnavailable(text=f"{error}\n", headers={"Retry-After": "5"}) from None
+                return as_json(self._begin(match.plan.swapped() if action == "swap" else match.plan))
+            case ["page", "matches", key, _] if (running := self._running(key)) is not None:
+                body = json.dumps(await json_body(request)).encode()
+                if (answer := await running.forward(request, body)) is not None:
+                    return answer
         return await super()._act(request)
 
-    async def _upload(self, request: web.Request, most: int) -> dict[str, Any]:
-        if self._uploads >= MOST_UPLOADS:
-            raise BusyError("too much is being sent at once: try again")
-        self._uploads += 1
-        try:
-            return await json_body(request, most)
-        finally:
-            self._uploads -= 1
+    async def _take(self, what: str, request: web.Request) -> dict[str, Any]:
+        """Takes what the page sends."""
+        match what:
+            case "check":
+                return await self._checker.check(_text(await json_body(request, MOST_SHEET_BODY)))
+            case "matches":
+                return self._begin(await self._plan(await json_body(request, MOST_SHEET_BODY)))
+            case "records":
+                data = await json_body(request, MOST_RECORD_BYTES)
+                return await asyncio.to_thread(_keep_opened, self._opened, data)
+            case "benches":
+                return self._measure(await json_body(request, 2 * MOST_SHEET_BODY))
+        raise web.HTTPNotFound(text="There is nothing to do here.\n")
 
     async def _plan(self, data: dict[str, Any]) -> Plan:
         """Returns the match that is wanted. Raises `HTTPBadRequest`."""
@@ -261,10 +265,7 @@ class LobbySite(Site):
         self._changed(match.key)
         return {"key": match.key}
 
-    async def _open(self, data: dict[str, Any]) -> dict[str, Any]:
-        return await asyncio.to_thread(_keep_opened, self._opened, data)
-
-    async def _measure(self, data: dict[str, Any]) -> dict[str, Any]:
+    def _measure(self, data: dict[str, Any]) -> dict[str, Any]:
         if sum(not bench.done for bench in self._benches.values()) >= MOST_BENCHES:
             raise web.HTTPConflict(text=f"{MOST_BENCHES} benches are running, which is the most: stop one first.\n")
         sheets = [_sheet(data)]

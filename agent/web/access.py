@@ -22,8 +22,8 @@ TOKEN_HEADER = "X-Page-Token"
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 HOW_TO_ALLOW = (
-    "This page is shown on the machine itself, or to addresses that `ggp-agent serve` was told of:\n"
-    "start it with `--allow {address}` (and `--allow` of each manager, as all others are refused then),\n"
+    "This page is shown on the machine itself, or to addresses that it was told of: start it with\n"
+    "`--allow {address}` (and, with `serve`, `--allow` of each manager, as all others are refused then),\n"
     "or look at it on the machine itself, for instance through `ssh -L 9147:localhost:9147`.\n"
 )
 

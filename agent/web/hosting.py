@@ -10,17 +10,18 @@ from aiohttp import web
 
 from agent.web.site import Site
 
-HOST = "127.0.0.1"
+HOST, EVERYWHERE = "127.0.0.1", "0.0.0.0"
+"""Addresses to listen on: for this machine alone, for all."""
 
 SHUTDOWN_SECONDS = 1.0
 """Seconds for unfinished answers at the end."""
 
 
 @asynccontextmanager
-async def serve_here(site: Site, place: int | Path = 0, host: str | None = HOST) -> AsyncIterator[str]:
+async def serve_here(site: Site, place: int | Path = 0, host: str = HOST) -> AsyncIterator[str]:
     """Serves browsers, at a port (0: a free one) or a Unix socket, while the context lasts; yields the address.
 
-    `host` is the address to listen on, by default that of this machine alone; None: all. Raises `OSError` where the
+    `host` is the address to listen on, by default that of this machine alone. Raises `OSError` where the
     port is taken.
     """
     app = web.Application()

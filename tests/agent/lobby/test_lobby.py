@@ -72,7 +72,8 @@ async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
 
 async def test_every_own_game_has_a_card(page: Page) -> None:
     """With its roles, the first sentence about it, and its first position drawn."""
-    lobby = await page.get("/page/lobby")
+    while (lobby := await page.get("/page/lobby"))["drawing"]:
+        await asyncio.sleep(0.01)
     games = {game["name"]: game for game in lobby["games"]}
     assert sorted(games) == rulesheets.names()
     assert games["tic_tac_toe"]["sentence"] == "Tic-tac-toe: three in a line on a 3 by 3 board."
