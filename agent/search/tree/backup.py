@@ -14,6 +14,7 @@ from agent.search.tree.regret import EXPLORED, add_regrets
 from agent.search.tree.store import MIXED, N_PLAYOUTS, OPEN, choosers
 from agent.search.tree.workspace import ACTIVE, HELD, MAX_DEPTH, N_FREE
 from games.bits.inner import inner_kernel, step
+from games.bits.locks import fence
 from games.bits.words import lowest, popcount
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import NARROW, ONE, ZERO
@@ -44,6 +45,7 @@ def _take_best_proven(tree, leaf, descents, descent, parameters):
             best = edge
             best_goal = tree.edge[edge].proven
     if best >= 0:
+        fence()
         child = tree.edge[best].child
         for role in range(tree.stats.shape[1]):
             descents.sums[descent, role] = tree.stats[child, role].goal * descents.results[descent]

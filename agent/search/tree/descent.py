@@ -12,6 +12,7 @@ from agent.search.tree.regret import EXPLORED, draw_edge, is_mixed
 from agent.search.tree.store import AMAF, EDGE, MIXED, OPEN, PROVEN, ROOT, choosers, get_child
 from agent.search.tree.workspace import MAX_DEPTH
 from games.bits.inner import inner_kernel, step
+from games.bits.locks import fence
 from games.bits.prefetch import LINE_BYTES, prefetch
 from games.bits.splitmix import random32
 
@@ -111,7 +112,10 @@ def _select(tree, node, role, only_chooser, parameters, rng):
         edge = np.uint64(begin) if edge == end else edge
     if best < 0:
         return exact if exact >= 0 else begin + start, np.int32(-1)
-    return best, tree.edge[exact].child if exact >= 0 and exact_goal >= best_bound else np.int32(-1)
+    if exact < 0 or exact_goal < best_bound:
+        return best, np.int32(-1)
+    fence()
+    return best, tree.edge[exact].child
 
 
 @step

@@ -1,5 +1,8 @@
 """Proven values of nodes, and their consequences for parents.
 
+Threads read them without a lock. Who finds a node PROVEN, or a proof at an edge, needs a fence before it reads the
+node's goals or the edge's child.
+
 In all kernels `tree` is a `SearchTree`; nodes and edges are integers.
 """
 
@@ -26,7 +29,9 @@ def note_proven_child(tree, node, edges, child):
     """Notes a proven child's goal at the chooser's edge; where several choose at once, no edge has a child."""
     count, chooser = choosers(tree.stats, node)
     if count <= 1:
-        tree.edge[edges[chooser]].proven = tree.stats[child, chooser].goal
+        goal = tree.stats[child, chooser].goal
+        fence()
+        tree.edge[edges[chooser]].proven = goal
 
 
 ROUNDING = 1e-6
@@ -55,6 +60,7 @@ def _guaranteed(tree, node, role, worst_goal, sum_of_goals, edges):
             child = get_child(tree, node, edges)
             goal = worst_goal[role]
             if child >= 0 and tree.node[child].status == PROVEN:
+                fence()
                 goal = tree.stats[child, role].goal
                 if abs(goal + tree.stats[child, other].goal - sum_of_goals) > ROUNDING:
                     return -1.0
@@ -100,6 +106,7 @@ def prove(tree, node, best_goal, worst_goal, random_role, edges, goals):
     (int32[roles]) is used and restored, `goals` (float64[roles]) is overwritten. Returns whether the node is proven.
     """
     if tree.node[node].status == PROVEN:
+        fence()
         return True
     count, chooser = choosers(tree.stats, node)
     if tree.node[node].status == TERMINAL:
@@ -111,7 +118,7 @@ def prove(tree, node, best_goal, worst_goal, random_role, edges, goals):
         return _prove_contested(tree, node, best_goal, worst_goal, edges, goals)
     begin = tree.stats[node, chooser].first_edge
     end = begin + tree.stats[node, chooser].n_edges
-    best = np.int32(-1)
+    best = np.int64(-1)
     best_value = -1.0
     complete = True
     for edge in range(begin, end):
@@ -119,8 +126,9 @@ def prove(tree, node, best_goal, worst_goal, random_role, edges, goals):
         if value < 0.0:
             complete = False
         elif value > best_value:
-            best = tree.edge[edge].child
+            best = edge
             best_value = value
+    fence()
     if count == 1 and chooser == random_role:
         if not complete:
             return False
@@ -133,9 +141,10 @@ def prove(tree, node, best_goal, worst_goal, random_role, edges, goals):
     if best < 0 or not (complete or best_value >= best_goal[chooser] - ROUNDING):
         return False
     for role in range(roles):
-        goals[role] = tree.stats[best, role].goal
+        goals[role] = tree.stats[tree.edge[best].child, role].goal
     for edge in range(begin, end):
         if tree.edge[edge].proven >= best_value - ROUNDING:
+            fence()
             for role in range(roles):
                 if abs(tree.stats[tree.edge[edge].child, role].goal - goals[role]) > ROUNDING:
                     return False

@@ -17,6 +17,7 @@ import numpy as np
 
 from agent.search.tree.store import MIXED, PROVEN, get_child
 from games.bits.inner import inner_kernel, step
+from games.bits.locks import fence
 from games.bits.splitmix import random32
 
 BOUNDS_DESCENTS = 100
@@ -119,6 +120,7 @@ def add_regrets(tree, node, edges, sums, results, random_role, rng):
             edges[role] = edge
             child = get_child(tree, node, edges)
             if child >= 0 and tree.node[child].status == PROVEN:
+                fence()
                 value = tree.stats[child, role].goal
             elif child >= 0 and tree.node[child].visits > 0:
                 value = tree.stats[child, role].total / tree.node[child].visits

@@ -319,7 +319,7 @@ def choosers(stats, node):
 
 @inner_kernel()
 def _joint_slot(joint_key, joint_node, node, edges):
-    """The slot of the joint move of one edge per role (int32[roles]) at a node, and its hash.
+    """The slot of the joint move of one edge per role (int32[roles]) at a node, its hash, and whether it is there.
 
     The first two arguments are a `SearchTree`'s.
     """
@@ -329,19 +329,28 @@ def _joint_slot(joint_key, joint_node, node, edges):
         key ^= key >> np.uint64(29)
     mask = np.uint64(len(joint_node) - 1)
     slot = (key ^ (key >> np.uint64(32))) & mask
-    while joint_node[slot] >= 0 and not (joint_node[slot] == node and joint_key[slot] == key):
+    # Read once: another thread may fill an empty slot meanwhile, for another joint move.
+    owner = joint_node[slot]
+    while owner >= 0:
+        fence()
+        if owner == node and joint_key[slot] == key:
+            break
         slot = (slot + np.uint64(1)) & mask
-    return np.int64(slot), key
+        owner = joint_node[slot]
+    return np.int64(slot), key, owner >= 0
 
 
 @inner_kernel(forceinline=True)
 def get_child(tree, node, edges):
-    """The child after one edge per role (int32[roles]), or -1."""
+    """The child after one edge per role (int32[roles]), or -1.
+
+    No fence is needed to read on at an edge's child: the processor cannot read what is at an index before the index.
+    """
     count, chooser = choosers(tree.stats, node)
     if count <= 1:
         return tree.edge[edges[chooser]].child
-    slot, _ = _joint_slot(tree.joint_key, tree.joint_node, node, edges)
-    return tree.joint_child[slot] if tree.joint_node[slot] >= 0 else np.int32(-1)
+    slot, _, found = _joint_slot(tree.joint_key, tree.joint_node, node, edges)
+    return tree.joint_child[slot] if found else np.int32(-1)
 
 
 @inner_kernel()
@@ -355,8 +364,8 @@ def set_child(tree, node, edges, child):
         fence()
         tree.edge[edges[chooser]].child = child
         return
-    slot, key = _joint_slot(tree.joint_key, tree.joint_node, node, edges)
-    if tree.joint_node[slot] < 0:
+    slot, key, found = _joint_slot(tree.joint_key, tree.joint_node, node, edges)
+    if not found:
         if 4 * tree.counts[N_JOINT] > 3 * len(tree.joint_node):
             return
         tree.counts[N_JOINT] += 1
