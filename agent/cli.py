@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from agent.commands import inspect, match, ping, replay, serve, validate
+from agent.commands import inspect, match, ping, play, replay, serve, validate
 from agent.commands.completion import add_completion
 from agent.commands.options import DIFFERENT, INTERRUPTED, UNREAD, WRONG_INPUT, write_json
 from agent.console import open_streams, quietness
@@ -106,6 +106,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and exit")
     add_completion(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    play.add(commands)
     serve.add(commands)
     match.add(commands)
     replay.add(commands, tournament.read_log)

@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         print(TRY_NEXT.format(command=_command()))
     elif record.outcome == "aborted":
         print(f"interrupted after {len(record.moves)} steps: the players were told ABORT")
-    return {"finished": OK, "stalled": DIFFERENT, "aborted": INTERRUPTED}[record.outcome], result
+    return {"finished": OK, "resigned": OK, "stalled": DIFFERENT, "aborted": INTERRUPTED}[record.outcome], result
 
 
 def _command() -> str:

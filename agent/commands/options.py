@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from agent.errors import InputError
 
 if TYPE_CHECKING:
+    import ipaddress
+
     # At run time, argparse's own name for it is private.
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -139,13 +141,18 @@ def add_watch_option(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def default_memory() -> Path | None:
-    """Returns the folder by the XDG Base Directory Specification; None for a user without a home."""
+    """Returns the folder of what was learnt of games; None for a user without a home."""
+    return default_state("memory")
+
+
+def default_state(name: str) -> Path | None:
+    """Returns a folder by the XDG Base Directory Specification; None for a user without a home."""
     chosen = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
         base = chosen if chosen.is_absolute() else Path.home() / ".local" / "state"
     except RuntimeError:
         return None
-    return base / "ggp-agent" / "memory" if base.is_absolute() else None
+    return base / "ggp-agent" / name if base.is_absolute() else None
 
 
 def own_rulesheets() -> str:
@@ -184,6 +191,16 @@ def seconds(text: str) -> float:
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError("no number of seconds")
     return number
+
+
+def network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """Parses an address or a network."""
+    import ipaddress
+
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no address or network") from None
 
 
 def port(text: str) -> int:

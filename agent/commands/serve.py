@@ -15,6 +15,7 @@ from agent.commands.options import (
     add_memory_options,
     check_folder,
     count,
+    network,
     port,
     seconds,
     usable_memory,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     import socket
 
     from agent.commands.options import Commands
-    from agent.serving.player import Network
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument(
         "--allow",
-        type=_network,
+        type=network,
         action="append",
         default=[],
         metavar="ADDRESS",
@@ -228,15 +228,6 @@ def _result(options: argparse.Namespace, listener: socket.socket) -> dict[str, o
     address = listener.getsockname()
     host, port = address[:2] if isinstance(address, tuple) else (options.host, options.port)
     return {"host": host, "port": port, "process": os.getpid()}
-
-
-def _network(text: str) -> Network:
-    import ipaddress
-
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is no address or network") from None
 
 
 def _origin(text: str) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import re
-import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
@@ -20,12 +18,13 @@ from agent.refereeing.house_players import house_player
 from agent.refereeing.human import Keyboard, PersonAtTerminal
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.positions import from_position
-from agent.refereeing.record import MatchRecord
+from agent.refereeing.record import MatchRecord, new_match_id
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
-from agent.refereeing.watching import PersonAtPage, WatchedMatch
+from agent.refereeing.watching import Door, PersonAtPage, WatchedMatch
 from agent.search.kernel_groups import CIRCUIT, GENERAL, needed_for, playing
 from agent.sheet import Sheet, load
 from agent.web.seat import Seat
+from agent.web.site import MATCH_SECONDS
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.roles import is_random_role
@@ -54,16 +53,17 @@ def host_match(
     seed: int = 0,
     memory: Path | None = None,
     watcher: MatchWatcher | None = None,
-    watch: int | None = None,
+    watch: int | Door | None = None,
     human_clock: float | None = None,
+    match_id: str | None = None,
 ) -> MatchRecord:
     """Runs a match of the game (a rulesheet's name or file) to its end, as described by `ggp-agent match --help`.
 
     `watch` is the port of a page that shows the match, and where persons play (0: a free port; None: no page, persons
-    play in the terminal). `human_clock` is a person's seconds per move, None: no clock. `memory` is the folder of the
-    agents' learning memory, None: none. After an interrupt at the keyboard, or where nobody reads the output any more,
-    players are sent ABORT and the record so far is returned. Raises `CommandError`, and `GameError` where the rules
-    turn out to be unplayable.
+    play in the terminal), or the door of a page that another process shows. `human_clock` is a person's seconds per
+    move, None: no clock. `memory` is the folder of the agents' learning memory, None: none. After an interrupt at the
+    keyboard, or where nobody reads the output any more, players are sent ABORT and the record so far is returned.
+    Raises `CommandError`, and `GameError` where the rules turn out to be unplayable.
     """
     sheet = load(game)
     assigned = _assign(sheet, players)
@@ -80,7 +80,7 @@ def host_match(
         machine = sheet.machine()
         record = MatchRecord(
             game=sheet.name,
-            match_id=f"match.{re.sub(r'[^0-9A-Za-z_-]', '_', sheet.name)}.{time.time_ns() // 1_000_000}",
+            match_id=match_id or new_match_id(sheet.name),
             roles=machine.roles,
             players=tuple(assigned),
             start_clock=start_clock,
@@ -131,7 +131,7 @@ class Hosting:
         agents: Sequence[AgentProcess],
         record: MatchRecord,
         watcher: MatchWatcher,
-        watch: int | None = None,
+        watch: int | Door | None = None,
         human_clock: float | None = None,
         announce: Callable[[str], None] = lambda text: print(text, flush=True),
         kernels: Collection[str] = GENERAL,
@@ -148,8 +148,8 @@ class Hosting:
         self._announce = announce
         self._kernels = kernels
         self._scrambler = make_scrambler(record.scramble, record.seed)
-        self._back_to: asyncio.Future[int] | None = None
-        """The ply that a person wants to go back to."""
+        self._wish: asyncio.Future[Callable[[], None]] | None = None
+        """What a person wants instead of the match's going on, to be done to the record."""
 
     async def run(self) -> None:
         """Plays the match."""
@@ -157,9 +157,10 @@ class Hosting:
             watched, seat = None, None
             if self._watch is not None:
                 possible = _possible(self._machine)
-                watched = WatchedMatch(self._record, self._watcher, self._rulesheet, possible)
+                door = self._watch if isinstance(self._watch, Door) else None
+                watched = WatchedMatch(self._record, self._watcher, self._rulesheet, possible, door)
                 self._watcher = watched
-                seat = Seat(watched.transcript, self._take_back if self._friendly else None)
+                seat = Seat(watched.transcript, self._take_back if self._friendly else None, self._resign)
                 try:
                     address = await stack.enter_async_context(watched.served(self._watch, seat))
                 except OSError as error:
@@ -174,7 +175,9 @@ class Hosting:
             if watched is not None:
                 await watched.take_thoughts()
                 self._record.thoughts = watched.thoughts()
-                if watched.gallery.watched:
+                if isinstance(self._watch, Door):
+                    await asyncio.sleep(MATCH_SECONDS)
+                elif watched.gallery.watched:
                     self._announce("the page stays until it is closed, or until Ctrl-C is pressed")
                     await watched.wait_until_left()
 
@@ -230,22 +233,24 @@ class Hosting:
         while True:
             if isinstance(self._watcher, WatchedMatch):
                 self._watcher.begin(record, match_id, self._machine.facts(self._beginning()))
-            self._back_to = asyncio.get_running_loop().create_future()
+            self._wish = asyncio.get_running_loop().create_future()
             referee = Referee(
                 self._machine, rulesheet, self._scrambler, participants, record, self._watcher, match_id=match_id
             )
             playing = asyncio.create_task(referee.run())
             try:
-                await asyncio.wait((playing, self._back_to), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((playing, self._wish), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 if not playing.done():
                     # The players get ABORT.
                     playing.cancel()
                     await asyncio.gather(playing, return_exceptions=True)
-            if not self._back_to.done():
+            if not playing.cancelled():
                 await playing
                 return
-            record.take_back(self._back_to.result())
+            self._wish.result()()
+            if record.outcome == "resigned":
+                return
             beginnings += 1
             match_id = f"{record.match_id}.{beginnings}"
             begun_there = from_position(self._rulesheet, record.states[-1])
@@ -254,8 +259,16 @@ class Hosting:
             self._announce(f"taken back to step {len(record.moves)}")
 
     def _take_back(self, ply: int) -> None:
-        if self._back_to is not None and not self._back_to.done():
-            self._back_to.set_result(ply)
+        self._ask(lambda: self._record.take_back(ply))
+
+    def _resign(self, role: int) -> bool:
+        return self._record.players[role : role + 1] == (HUMAN,) and self._ask(lambda: self._record.resign(role))
+
+    def _ask(self, wish: Callable[[], None]) -> bool:
+        if self._wish is None or self._wish.done() or self._record.outcome != "aborted":
+            return False
+        self._wish.set_result(wish)
+        return True
 
 
 def _possible(machine: StateMachine) -> list[Term]:

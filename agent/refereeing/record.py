@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import time
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from games.machine import Term
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle
+
+AGAIN_SECONDS = 5
+"""Seconds for players to get ready after moves were taken back, at least: most rules are compiled by then."""
 
 Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal", "failed"]
 """A player's error: no reply in time, no reply at all, a reply that is no term, an illegal move, or, in the referee's
@@ -16,8 +21,8 @@ own process, an exception."""
 Request: TypeAlias = Literal["start", "play", "stop"]
 """The message to a player."""
 
-Outcome: TypeAlias = Literal["finished", "stalled", "aborted"]
-"""The end of a match: terminal, with a role that had no legal move, or interrupted."""
+Outcome: TypeAlias = Literal["finished", "stalled", "resigned", "aborted"]
+"""The end of a match: terminal, with a role that had no legal move, by a person's resignation, or interrupted."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,11 @@ class PlayerError:
         }
 
 
+def new_match_id(game: str) -> str:
+    """Returns a name for a new match of a game."""
+    return f"match.{re.sub(r'[^0-9A-Za-z_-]', '_', game)}.{time.time_ns() // 1_000_000}"
+
+
 @dataclass
 class MatchRecord:
     """A match. Terms are spelled as in the rulesheet, without scrambling."""
@@ -66,6 +76,8 @@ class MatchRecord:
     """Per role; empty unless the match finished."""
     errors: list[PlayerError] = field(default_factory=list)
     outcome: Outcome = "aborted"
+    resigned: int | None = None
+    """Role whose player has resigned."""
     opening_plies: int = 0
     """Number of first joint moves that were given, not chosen by the players."""
     taken_back: bool = False
@@ -75,8 +87,8 @@ class MatchRecord:
 
     @property
     def getting_ready(self) -> int:
-        """Seconds of the start clock: no more than for a move where moves were taken back, as players know the game."""
-        return min(self.start_clock, self.play_clock) if self.taken_back else self.start_clock
+        """Seconds of the start clock: fewer where moves were taken back, as players know the game."""
+        return min(self.start_clock, max(self.play_clock, AGAIN_SECONDS)) if self.taken_back else self.start_clock
 
     def take_back(self, ply: int) -> None:
         """Forgets everything after the first `ply` joint moves."""
@@ -85,6 +97,10 @@ class MatchRecord:
         for seconds in self.seconds:
             del seconds[ply:]
         self.errors = [error for error in self.errors if error.step <= ply]
+
+    def resign(self, role: int) -> None:
+        """Ends the match: the player of a role gives up."""
+        self.outcome, self.resigned = "resigned", role
 
     def as_json(self) -> dict[str, object]:
         """Returns the record as JSON data: facts and moves as KIF text, facts sorted."""
@@ -99,6 +115,7 @@ class MatchRecord:
             "seed": self.seed,
             "outcome": self.outcome,
             "goals": self.goals,
+            **({} if self.resigned is None else {"resigned": self.resigned}),
             "errors": [error.as_json() for error in self.errors],
             "steps": len(self.moves),
             "moves": [[write(move) for move in joint_move] for joint_move in self.moves],

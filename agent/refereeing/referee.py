@@ -45,7 +45,7 @@ class MatchWatcher:
     """Gets the events of a match; does nothing unless overridden."""
 
     def started(self, record: MatchRecord) -> None:
-        """Called when all players have answered START, or failed to."""
+        """Called when all players have answered START, or failed to; at once where moves were taken back."""
 
     def asked(self, record: MatchRecord, legal: Sequence[Sequence[Term]]) -> None:
         """Called before the players are asked for a joint move; `legal` has the legal moves of each role."""
@@ -90,6 +90,8 @@ class Referee:
         self.record = record
         """Filled while the match runs."""
         self._match_id = match_id or record.match_id
+        self._starting: list[asyncio.Task[Term | None]] = []
+        """START of each participant."""
         self._begun = len(record.moves)
         """Number of joint moves before the players' match."""
 
@@ -119,7 +121,12 @@ class Referee:
                 state = self._advance(state, joint_move)
                 for seconds in record.seconds:
                     seconds.append(0.0)
-        await self._ask_all(0, "start", state)
+        self._starting = [
+            asyncio.create_task(self._ask(participant, 0, "start", state, ())) for participant in self._participants
+        ]
+        if not record.taken_back:
+            await asyncio.wait(self._starting)
+        # Else a person need not wait for the others, who get ready during the person's move.
         self._watcher.started(record)
         while not await asyncio.to_thread(machine.terminal, state):
             legal = await asyncio.to_thread(self._legal, state)
@@ -195,6 +202,8 @@ class Referee:
         self, participant: Participant, step: int, request: Request, state: State, legal: Sequence[Term]
     ) -> Term | None:
         seconds = 0.0
+        if request != "start":
+            await asyncio.wait([self._starting[self._participants.index(participant)]])
         begin = time.monotonic()
         player = participant.client
         try:
@@ -250,6 +259,8 @@ class Referee:
         self.record.errors.append(PlayerError(participant.role, step, request, kind, detail))
 
     async def _abort(self) -> None:
+        for task in self._starting:
+            task.cancel()
         clients = [part.client for part in self._participants if isinstance(part.client, PlayerClient)]
         message = Abort(self._match_id)
         await asyncio.gather(

@@ -7,11 +7,14 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import MatchWatcher
+from agent.web.access import Access
 from agent.web.feed import Feed
 from agent.web.gallery import Gallery
 from agent.web.hosting import serve_here
@@ -27,6 +30,18 @@ LEAVING_SECONDS = 3.0
 """Seconds after which a closed page counts as left; a reload is faster."""
 
 
+@dataclass(frozen=True)
+class Door:
+    """A private entrance to the page of a match, for another process that passes requests on."""
+
+    socket: Path
+    """Unix socket to serve at, which only that process can reach."""
+    key: str
+    """Key of the match."""
+    token: str
+    """Token that actions need."""
+
+
 class WatchedMatch(MatchWatcher):
     """Shows a match on a page, and passes the events on to another watcher.
 
@@ -34,12 +49,18 @@ class WatchedMatch(MatchWatcher):
     """
 
     def __init__(
-        self, record: MatchRecord, other: MatchWatcher, rules: Sequence[Term], possible: Collection[Term]
+        self,
+        record: MatchRecord,
+        other: MatchWatcher,
+        rules: Sequence[Term],
+        possible: Collection[Term],
+        door: Door | None = None,
     ) -> None:
-        """`rules`, and `possible` (all facts of possible states), are for drawing."""
+        """`rules`, and `possible` (all facts of possible states), are for drawing. `door` is where another process
+        shows the page."""
         self.gallery = Gallery()
         self.transcript = Transcript(
-            self.gallery.new_key(record.match_id),
+            self.gallery.new_key(record.match_id) if door is None else door.key,
             record.game,
             record.roles,
             record.players,
@@ -49,19 +70,21 @@ class WatchedMatch(MatchWatcher):
             possible=possible,
             match_id=record.match_id,
         )
+        self.transcript.again = door is not None
         self.gallery.add(self.transcript)
         self._other = other
         self._failed = False
         self._feeds: list[Feed] = []
 
     @contextlib.asynccontextmanager
-    async def served(self, port: int, seat: Seat | None) -> AsyncIterator[str]:
+    async def served(self, place: int | Door, seat: Seat | None) -> AsyncIterator[str]:
         """Serves the page on this machine (port 0: a free one) while the context lasts; yields its address.
 
         Raises `OSError` where the port is taken.
         """
-        site = Site(self.gallery, title="ggp-agent match", seat=seat)
-        async with serve_here(site, port) as address:
+        access, where = (Access(token=place.token), place.socket) if isinstance(place, Door) else (None, place)
+        site = Site(self.gallery, title="ggp-agent match", seat=seat, access=access)
+        async with serve_here(site, where) as address:
             yield f"{address}/#/match/{self.transcript.key}"
 
     @contextlib.asynccontextmanager
@@ -145,6 +168,7 @@ class WatchedMatch(MatchWatcher):
     def finish(self, record: MatchRecord) -> None:
         """Shows the end of the match."""
         self._tell_errors(record)
+        self.transcript.resigned = record.resigned
         self.transcript.end(record.outcome, record.goals)
 
     def _reach(self, record: MatchRecord) -> None:

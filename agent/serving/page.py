@@ -47,11 +47,13 @@ class Page:
         return await self._site.handle(request)
 
     def _load(self) -> Site:
+        from agent.web.access import Access
         from agent.web.records import Records
         from agent.web.site import Site
 
         records = None if self._records is None else Records([self._records])
-        return Site(self._gallery, title="ggp-agent serve", everyone_allowed=self._everyone_allowed, records=records)
+        access = Access(everyone_allowed=self._everyone_allowed)
+        return Site(self._gallery, title="ggp-agent serve", access=access, records=records)
 
     def _save(self, transcript: Transcript) -> None:
         task = asyncio.create_task(self._save_record(transcript))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ipaddress
 import secrets
+from collections.abc import Collection
+from typing import TypeAlias
 
 from aiohttp import web
 
@@ -17,9 +19,11 @@ from protocol.server import peer_of
 
 TOKEN_HEADER = "X-Page-Token"
 
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 HOW_TO_ALLOW = (
-    "This page is shown on the machine itself, or to addresses that `ggp-agent serve` was told of:\n"
-    "start it with `--allow {address}` (and `--allow` of each manager, as all others are refused then),\n"
+    "This page is shown on the machine itself, or to addresses that it was told of: start it with\n"
+    "`--allow {address}` (and, with `serve`, `--allow` of each manager, as all others are refused then),\n"
     "or look at it on the machine itself, for instance through `ssh -L 9147:localhost:9147`.\n"
 )
 
@@ -46,10 +50,15 @@ def is_here(request: web.Request) -> bool:
 class Access:
     """Access to one site."""
 
-    def __init__(self, *, everyone_allowed: bool) -> None:
-        """`everyone_allowed` is whether all requests that get here come from explicitly allowed addresses."""
+    def __init__(
+        self, *, everyone_allowed: bool = False, players: Collection[Network] = (), token: str | None = None
+    ) -> None:
+        """`everyone_allowed` is whether all requests that get here come from explicitly allowed addresses; `players`
+        are addresses that may act, too, as if they were here. A `token` is given where another process shows the page.
+        """
         self._everyone_allowed = everyone_allowed
-        self.token = secrets.token_urlsafe(24)
+        self._players = players
+        self.token = secrets.token_urlsafe(24) if token is None else token
         """Token that actions need."""
 
     def check(self, request: web.Request) -> None:
@@ -60,13 +69,19 @@ class Access:
             )
         if whose := stranger(request):
             raise web.HTTPForbidden(text=f"Only the page itself may ask for this, not {whose}.\n")
-        if not (self._everyone_allowed or is_here(request)):
+        if not (self._everyone_allowed or self._may_act(request)):
             raise web.HTTPForbidden(text=HOW_TO_ALLOW.format(address=peer_of(request)))
+
+    def _may_act(self, request: web.Request) -> bool:
+        if is_here(request):
+            return True
+        peer = ipaddress.ip_address(peer_of(request).partition("%")[0])
+        return any(peer in network for network in self._players)
 
     def check_action(self, request: web.Request) -> None:
         """Raises `HTTPForbidden` for a request that may not change anything."""
         self.check(request)
-        if not is_here(request):
+        if not self._may_act(request):
             raise web.HTTPForbidden(text="Only the page itself, on this machine, can do that.\n")
         token = request.headers.get(TOKEN_HEADER, "").encode(errors="replace")
         if not secrets.compare_digest(token, self.token.encode()):

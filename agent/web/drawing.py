@@ -20,7 +20,7 @@ NICENESS = 10
 """Niceness of the process: matches go first."""
 
 Layouts: TypeAlias = dict[str, Layout]
-"""The layouts found by this process, by the matches' keys."""
+"""Layouts by the matches' keys."""
 
 
 def work(pipe: Connection) -> None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from aiohttp import web
 
 from agent.web.site import Site
 
-HOST = "127.0.0.1"
+HOST, EVERYWHERE = "127.0.0.1", "0.0.0.0"
+"""Addresses to listen on: for this machine alone, for all."""
 
 SHUTDOWN_SECONDS = 1.0
 """Seconds for unfinished answers at the end."""
 
 
 @asynccontextmanager
-async def serve_here(site: Site, port: int = 0) -> AsyncIterator[str]:
-    """Serves browsers on this machine, at a port (0: a free one), while the context lasts; yields the address.
+async def serve_here(site: Site, place: int | Path = 0, host: str = HOST) -> AsyncIterator[str]:
+    """Serves browsers, at a port (0: a free one) or a Unix socket, while the context lasts; yields the address.
 
-    Raises `OSError` where the port is taken.
+    `host` is the address to listen on, by default that of this machine alone. Raises `OSError` where the
+    port is taken.
     """
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", site.handle)
@@ -31,7 +34,11 @@ async def serve_here(site: Site, port: int = 0) -> AsyncIterator[str]:
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
-        await web.TCPSite(runner, HOST, port).start()
-        yield f"http://{HOST}:{runner.addresses[0][1]}"
+        if isinstance(place, Path):
+            await web.UnixSite(runner, str(place)).start()
+            yield "http://localhost"
+        else:
+            await web.TCPSite(runner, host, place).start()
+            yield f"http://{HOST}:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()

@@ -28,7 +28,12 @@ MOST_BYTES = 64 << 20
 KEPT = 4
 """Number of matches cached with all their positions."""
 
-_OUTCOMES: dict[str, Outcome] = {"finished": "finished", "stalled": "stalled", "aborted": "aborted"}
+_OUTCOMES: dict[str, Outcome] = {
+    "finished": "finished",
+    "stalled": "stalled",
+    "resigned": "resigned",
+    "aborted": "aborted",
+}
 
 _BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, TextError, RecursionError)
 
@@ -61,11 +66,15 @@ class Records:
         self._summaries = current
         return found
 
-    def find(self, key: str) -> Transcript | None:
-        """Returns the match of this key; None where there is no record of it (any more)."""
+    def file(self, key: str) -> Path | None:
+        """Returns the record of this key; None where there is none (any more)."""
         if key not in self._files:
             self.summaries()
-        path = self._files.get(key)
+        return self._files.get(key)
+
+    def find(self, key: str) -> Transcript | None:
+        """Returns the match of this key; None where there is no record of it (any more)."""
+        path = self.file(key)
         if path is None:
             return None
         try:
@@ -115,14 +124,26 @@ def save_record(folder: Path, transcript: Transcript) -> Path | None:
 
     A long match takes a while. Raises `OSError`.
     """
+    record = as_record(transcript)
+    if record is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{transcript.key}.json"
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(record), encoding="utf-8")
+    unfinished.replace(path)
+    return path
+
+
+def as_record(transcript: Transcript) -> dict[str, Any] | None:
+    """Returns a match as the JSON data of a record, `aborted` while it runs; None where some position is unknown."""
     positions = list(transcript.positions)
     if any(position.facts is None for position in positions) or any(one.moves is None for one in positions[1:]):
         return None
-    folder.mkdir(parents=True, exist_ok=True)
     view = transcript.view()
-    record = {
-        **{name: view[name] for name in ("game", "roles", "players", "goals", "errors")},
-        "match_id": transcript.game,
+    return {
+        **{name: view[name] for name in ("game", "roles", "players", "goals", "resigned", "errors")},
+        "match_id": transcript.match_id or transcript.game,
         "start_clock": transcript.start_clock,
         "play_clock": transcript.play_clock,
         "outcome": transcript.outcome if transcript.outcome in _OUTCOMES else "aborted",
@@ -132,11 +153,6 @@ def save_record(folder: Path, transcript: Transcript) -> Path | None:
         "seconds": [[] for _ in transcript.roles],
         "thoughts": [{str(role): thought for role, thought in step["thinking"].items()} for step in view["steps"]],
     }
-    path = folder / f"{transcript.key}.json"
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(record), encoding="utf-8")
-    unfinished.replace(path)
-    return path
 
 
 def record_key(path: Path, match_id: str) -> str:
@@ -188,6 +204,8 @@ def read_record(path: Path, modified: float) -> Transcript:
         {name: error[name] for name in ("role", "step", "request", "kind", "detail")} for error in data["errors"]
     ]
     transcript.outcome = _OUTCOMES[data["outcome"]]
+    resigned = data.get("resigned")
+    transcript.resigned = None if resigned is None else int(resigned)
     transcript.phase = ""
     transcript.goals = [None if goal is None else int(goal) for goal in data["goals"]]
     return transcript

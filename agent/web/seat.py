@@ -31,10 +31,17 @@ class _Asked:
 class Seat:
     """The seat of all persons of one match, who share the page and are asked one after the other."""
 
-    def __init__(self, transcript: Transcript, take_back: Callable[[int], None] | None = None) -> None:
-        """`take_back(ply)` takes the match back to a ply; None where moves stand."""
+    def __init__(
+        self,
+        transcript: Transcript,
+        take_back: Callable[[int], None] | None = None,
+        resign: Callable[[int], bool] = lambda role: False,
+    ) -> None:
+        """`take_back(ply)` takes the match back to a ply; None where moves stand. `resign(role)` ends the match if a
+        person plays this role, and returns whether that is so."""
         self._transcript = transcript
         self._take_back = take_back
+        self._resign = resign
         self._asked: dict[int, _Asked] = {}
         self._hinting = False
 
@@ -71,6 +78,10 @@ class Seat:
         transcript = self._transcript
         ply = len(transcript.positions) - 1
         role = data.get("role")
+        if action == "resign":
+            if not (transcript.running and isinstance(role, int) and self._resign(role)):
+                raise SeatError("There is nothing to resign.")
+            return {"ply": ply}
         asked = self._asked.get(role) if isinstance(role, int) else None
         if data.get("ply") != ply or asked is None or asked.answer.done():
             raise SeatError("The match has gone on meanwhile: nobody waits for that.")

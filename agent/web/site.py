@@ -11,6 +11,7 @@ import json
 import logging
 import mimetypes
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from aiohttp import web
@@ -21,7 +22,7 @@ from agent.boards.style import PIECE_COLOURS, STYLE
 from agent.web.access import Access
 from agent.web.gallery import Gallery
 from agent.web.pictures import Pictures
-from agent.web.records import Records
+from agent.web.records import Records, as_record
 from agent.web.seat import Seat, SeatError
 from agent.web.tournaments import ShownTournament
 from agent.web.transcript import Transcript
@@ -56,7 +57,15 @@ LONG_MATCH = 50
 MOST_BODY = 1 << 14
 """Most bytes of a page's request."""
 
+BODY_SECONDS = 10.0
+"""Seconds for a request's body to arrive."""
+
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+Look: TypeAlias = Callable[[int], Awaitable[dict[str, Any]]]
+"""Returns the data of an event, with what has changed since a version, if it has versions."""
+
+Before: TypeAlias = Callable[[EventSourceResponse], Awaitable[None]]
 
 
 class Site:
@@ -67,16 +76,16 @@ class Site:
         gallery: Gallery,
         *,
         title: str,
-        everyone_allowed: bool = False,
+        access: Access | None = None,
         records: Records | None = None,
         seat: Seat | None = None,
         tournaments: Sequence[ShownTournament] = (),
     ) -> None:
-        """`everyone_allowed`: see `Access`. `records` are finished matches in files; `seat` is for a person who plays
-        on this machine. Changes of the `tournaments` are notified by the gallery, under their keys."""
+        """`access` is to this machine alone by default. `records` are finished matches in files; `seat` is for a person
+        who plays on this machine. Changes of the `tournaments` are notified by the gallery, under their keys."""
         self._gallery = gallery
         self._title = title
-        self._access = Access(everyone_allowed=everyone_allowed)
+        self._access = access or Access()
         self._records = records
         self._seat = seat
         self._tournaments = {tournament.key: tournament for tournament in tournaments}
@@ -119,16 +128,18 @@ class Site:
             case ["page", "events"]:
                 return await self._events(request)
             case ["page", "matches"]:
-                return _json(await self._overview())
+                return as_json(await self._overview())
             case ["page", "matches", key]:
-                return _json(await self._view(await self._transcript(key), 0))
+                return as_json(await self._view(await self._transcript(key), 0))
             case ["page", "matches", key, "positions", ply] if ply.isascii() and ply.isdigit() and len(ply) < 8:
                 return await self._position(key, int(ply))
+            case ["page", "matches", key, "record"]:
+                return await self._record(key)
             case ["page", "tournaments", key]:
-                return _json(await asyncio.to_thread(self._tournament(key).view))
+                return as_json(await asyncio.to_thread(self._tournament(key).view))
             case ["page", "tournaments", key, "matches"]:
                 game, player = request.query.get("game"), request.query.get("player")
-                return _json(await asyncio.to_thread(self._tournament(key).matches, game, player))
+                return as_json(await asyncio.to_thread(self._tournament(key).matches, game, player))
             case ["page", name] if name in self._files:
                 return self._file(name)
         raise web.HTTPNotFound(text="There is no such page.\n")
@@ -179,22 +190,52 @@ class Site:
         return view
 
     async def _position(self, key: str, ply: int) -> web.Response:
-        return _json(await self._pictures.draw(await self._transcript(key), ply))
+        return as_json(await self._pictures.draw(await self._transcript(key), ply))
+
+    async def _record(self, key: str) -> web.Response:
+        """Answers with the record of a match, so far, as a file."""
+        path = None if self._records is None else await asyncio.to_thread(self._records.file, key)
+        if path is not None:
+            body = await asyncio.to_thread(path.read_bytes)
+        else:
+            record = await asyncio.to_thread(as_record, await self._transcript(key))
+            if record is None:
+                raise web.HTTPConflict(text="Not all positions of this match are known.\n")
+            body = json.dumps(record).encode()
+        headers = {**SECURITY, "Content-Disposition": f'attachment; filename="{key}.json"'}
+        return web.Response(body=body, content_type="application/json", headers=headers)
 
     # --- events
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Sends the overview, or the match or tournament of the query, at once and whenever it changes."""
         key, tournament_key = request.query.get("match"), request.query.get("tournament")
+        if tournament_key is not None:
+            tournament = self._tournament(tournament_key)
+            return await self.stream(
+                request, tournament_key, "tournament", lambda _: asyncio.to_thread(tournament.view), OVERVIEW_SECONDS
+            )
+        if key is not None:
+            transcript = await self._transcript(key)
+            return await self.stream(request, key, "match", partial(self._view, transcript), MATCH_SECONDS)
+        return await self.stream(request, None, "overview", lambda _: self._overview(), OVERVIEW_SECONDS)
+
+    async def stream(
+        self, request: web.Request, key: str | None, event: str, look: Look, pause: float, before: Before | None = None
+    ) -> web.StreamResponse:
+        """Sends an event at once and whenever the gallery tells of the key, with `pause` seconds between two.
+
+        `before` sends what comes before these events.
+        """
         if len(self._streams) >= MOST_STREAMS:
             raise web.HTTPServiceUnavailable(text="Too many pages are open.\n", headers={"Retry-After": "30"})
-        transcript = None if key is None else await self._transcript(key)
-        tournament = None if tournament_key is None else self._tournament(tournament_key)
         async with sse_response(request, headers=SECURITY, ping_interval=PING_SECONDS) as stream:
-            with self._gallery.watching(tournament_key or key) as changed:
+            with self._gallery.watching(key) as changed:
                 self._streams.add(changed)
                 try:
-                    await self._send_events(request, stream, transcript or tournament, changed)
+                    if before is not None:
+                        await before(stream)
+                    await self._send_events(request, stream, changed, event, look, pause)
                 except (ConnectionResetError, TimeoutError):
                     # The page was closed.
                     pass
@@ -206,19 +247,16 @@ class Site:
         self,
         request: web.Request,
         stream: EventSourceResponse,
-        watched: Transcript | ShownTournament | None,
         changed: asyncio.Event,
+        event: str,
+        look: Look,
+        pause: float,
     ) -> None:
         version = 0
         while request.transport is not None and not self._closing:
             changed.clear()
-            if watched is None:
-                data, event, pause = await self._overview(), "overview", OVERVIEW_SECONDS
-            elif isinstance(watched, ShownTournament):
-                data, event, pause = await asyncio.to_thread(watched.view), "tournament", OVERVIEW_SECONDS
-            else:
-                data, event, pause = await self._view(watched, version), "match", MATCH_SECONDS
-                version = data["version"]
+            data = await look(version)
+            version = data.get("version", 0)
             await stream.send(json.dumps(data), event=event)
             await asyncio.sleep(pause)
             while not changed.is_set() and request.transport is not None:
@@ -234,22 +272,30 @@ class Site:
         match request.path.strip("/").split("/"):
             case ["page", "matches", key, action] if self._seat is not None and self._seat.is_at(key):
                 try:
-                    return _json(await self._seat.act(action, await _body(request)))
+                    return as_json(await self._seat.act(action, await json_body(request)))
                 except SeatError as error:
                     raise web.HTTPConflict(text=f"{error}\n") from None
         raise web.HTTPNotFound(text="There is nothing to do here.\n")
 
 
-async def _body(request: web.Request) -> dict[str, Any]:
-    text = await request.content.read(MOST_BODY + 1)
+async def json_body(request: web.Request, most: int = MOST_BODY) -> dict[str, Any]:
+    """Returns a request's JSON object of at most so many bytes. Raises `HTTPException`."""
+    text = bytearray()
     try:
-        data = bounded_json.loads(text.decode()) if len(text) <= MOST_BODY else None
-    except ValueError:
+        async with asyncio.timeout(BODY_SECONDS):
+            while chunk := await request.content.readany():
+                text += chunk
+                if len(text) > most:
+                    raise web.HTTPRequestEntityTooLarge(most, len(text), text=f"More than {most >> 10} KiB.\n")
+        # A large one takes a while.
+        data = await asyncio.to_thread(bounded_json.loads, text.decode())
+    except (ValueError, TimeoutError):
         data = None
     if not isinstance(data, dict):
         raise web.HTTPBadRequest(text="That is not understood.\n")
     return data
 
 
-def _json(data: object) -> web.Response:
+def as_json(data: object) -> web.Response:
+    """Returns an answer with JSON data."""
     return web.Response(body=json.dumps(data).encode(), content_type="application/json", headers=SECURITY)

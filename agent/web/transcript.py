@@ -18,7 +18,7 @@ from protocol.kif import write
 if TYPE_CHECKING:
     from agent.search.engine import Opinion
 
-Outcome: TypeAlias = Literal["running", "finished", "stalled", "aborted", "stopped"]
+Outcome: TypeAlias = Literal["running", "finished", "stalled", "resigned", "aborted", "stopped"]
 """`stopped`: the manager has ended the match without telling its result."""
 
 MOST_FACTS = 100_000
@@ -104,11 +104,15 @@ class Transcript:
         """Present state of affairs, in a few words."""
         self.goals: list[int | None] = []
         """Per role; empty while unknown."""
+        self.resigned: int | None = None
+        """Role whose player has resigned."""
         self.errors: list[dict[str, Any]] = []
         """Errors of players: `role`, `step`, `kind`, `detail`."""
         self.clock: ShownClock | None = None
         self.seat: dict[str, Any] | None = None
         """Possible actions of a person at this page; None while nobody is asked."""
+        self.again = False
+        """Whether another match like this one can be begun on the page."""
         self.record_key: str | None = None
         """Key of the match among the records, once it is written there."""
         self.version = 1
@@ -239,6 +243,7 @@ class Transcript:
             "outcome": self.outcome,
             "phase": self.phase,
             "goals": list(self.goals),
+            "resigned": self.resigned,
             "values": values,
         }
 
@@ -257,6 +262,7 @@ class Transcript:
                 "margin": round(clock.margin, 3),
             },
             "seat": self.seat,
+            "again": self.again,
             "steps": [
                 self._step(ply, position)
                 for ply, position in enumerate(positions)

@@ -449,3 +449,30 @@ async def test_match_taken_back_gets_ready_within_the_clock_of_a_move() -> None:
             await referee.run()
         assert heard[0][-2:] == (clock, "7")
         heard.clear()
+
+
+async def test_person_is_asked_at_once_after_taking_back() -> None:
+    """Players over HTTP get ready during the person's move, and are asked for theirs only then."""
+    heard, chosen = [], asyncio.Event()
+
+    async def answer(text: str) -> str:
+        heard.append(read_one(text)[0])
+        await chosen.wait()
+        return "ready"
+
+    def choose(legal: Sequence[Term]) -> Term:
+        heard.append("person")
+        chosen.set()
+        return legal[0]
+
+    async with AsyncExitStack() as stack:
+        referee = await open_referee(stack, tic_tac_toe(), [None, answer])
+        person = Local(choose)
+        referee._participants[0] = Participant("x", "human", person)
+        # Who waits for the other waits for this clock.
+        referee.record.start_clock = 30
+        referee.record.take_back(0)
+        await referee.run()
+    assert set(heard[:2]) == {"START", "person"}
+    assert heard[2] == "PLAY"
+    assert not any(error.request == "start" for error in referee.record.errors)

@@ -67,3 +67,21 @@ async def test_taking_back_goes_to_the_last_choice() -> None:
     await seat.act("undo", {"ply": 3, "role": 0})
     assert back == [1]
     choosing.cancel()
+
+
+async def test_person_resigns_at_any_time() -> None:
+    """Also while others think; nobody resigns for another player, or after the end."""
+    resigned: list[int] = []
+
+    def resign(role: int) -> bool:
+        resigned.append(role)
+        return role == 0
+
+    transcript, seat = seated(resign=resign)
+    await seat.act("resign", {"role": 0})
+    with pytest.raises(SeatError, match="nothing to resign"):
+        await seat.act("resign", {"role": 1})
+    transcript.end("resigned")
+    with pytest.raises(SeatError, match="nothing to resign"):
+        await seat.act("resign", {"role": 0})
+    assert resigned == [0, 1]

@@ -1,0 +1,264 @@
+"""Matches of the lobby, each hosted by a process of its own that the lobby speaks to through a private socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import secrets
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from aiohttp_sse import EventSourceResponse
+
+from agent import bounded_json
+from agent.lobby.child import Child
+from agent.refereeing.record import new_match_id
+from agent.web.access import TOKEN_HEADER
+from agent.web.feed import MOST_LINE
+from agent.web.records import record_key
+from agent.web.site import SECURITY
+from agent.web.transcript import Transcript
+
+log = logging.getLogger(__name__)
+
+MOST_MATCHES = 4
+"""Most matches at once, each with a process and one of each agent."""
+
+HOST = "agent.lobby.hosted"
+"""Module of a match's process."""
+
+START_SECONDS = 10
+"""Start clock: an agent may use it whole, and people do not like to wait."""
+
+MOST_SECONDS = 600
+"""Longest time per move that can be asked for."""
+
+LEVEL_SECONDS = 600
+"""Clocks of agents of a level, which end their thoughts by themselves."""
+
+KNOCK_SECONDS = 0.1
+"""Seconds between two attempts to reach a process that is still setting up."""
+
+FORWARDED = ("Content-Type", "Content-Disposition")
+"""Headers of answers of a match's process that are passed on."""
+
+_EVENT_END = b"\r\n\r\n"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A match to be played."""
+
+    name: str
+    text: str
+    """The rulesheet."""
+    roles: tuple[str, ...]
+    """Roles that need players."""
+    players: tuple[str, ...]
+    seconds: int
+    level: str | None
+
+    def swapped(self) -> Plan:
+        """Returns the same with each role's player playing the next role."""
+        return replace(self, players=(*self.players[-1:], *self.players[:-1]))
+
+
+class Hosts:
+    """Processes for matches, one of which is ready before it is asked for: that takes seconds."""
+
+    def __init__(self) -> None:
+        self._spare: asyncio.Task[Child] | None = None
+
+    def prepare(self) -> None:
+        """Makes one ready."""
+        if self._spare is None:
+            self._spare = asyncio.create_task(Child.start(HOST))
+
+    async def take(self) -> Child:
+        """Returns one. Raises `OSError`."""
+        spare, self._spare = self._spare, None
+        if spare is not None and (host := await spare).alive:
+            return host
+        return await Child.start(HOST)
+
+    async def close(self) -> None:
+        """Ends the one that is left."""
+        if self._spare is not None:
+            await (await self.take()).end()
+
+
+class MatchProcess:
+    """One match and its process."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        hosts: Hosts,
+        records: Path,
+        memory: Path | None,
+        token: str,
+        changed: Callable[[str], None],
+    ) -> None:
+        """`hosts` has processes for matches. `records` is the folder of the match's record, `memory` that of agents'
+        learning memory, `token` that of the lobby's page; `changed(key)` is called when the page has something new to
+        show."""
+        self.plan = plan
+        self._memory = memory
+        self._token = token
+        self._changed = changed
+        self._match_id = new_match_id(plan.name)
+        self._record = records / f"{self._match_id}-{secrets.token_hex(3)}.json"
+        self.key = record_key(self._record, self._match_id)
+        """Key of the match while it runs, and of its record then."""
+        clock = plan.seconds if plan.level is None else LEVEL_SECONDS
+        self._clocks = (START_SECONDS if plan.level is None else LEVEL_SECONDS, clock)
+        agent = "agent" if plan.level is None else f"agent:{plan.level}"
+        self._players = [agent if player == "agent" else player for player in plan.players]
+        self.transcript = Transcript(
+            self.key,
+            plan.name,
+            plan.roles,
+            self._players,
+            start_clock=self._clocks[0],
+            play_clock=self._clocks[1],
+            match_id=self._match_id,
+        )
+        """What is known before the process answers."""
+        self.transcript.say("the rules are being compiled")
+        self._summary: dict[str, Any] | None = None
+        self.answers = asyncio.Event()
+        """Set once the process answers, or has ended."""
+        self.over = asyncio.Event()
+        """Set when the process has ended."""
+        self._hosts = hosts
+        self._host: Child | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="ggp-agent-")
+        self._socket = Path(self._folder.name) / "page"
+        self._session = aiohttp.ClientSession(
+            "http://localhost",
+            connector=aiohttp.UnixConnector(str(self._socket), limit=0),
+            timeout=aiohttp.ClientTimeout(total=None),
+            read_bufsize=MOST_LINE,
+        )
+        self._running = asyncio.create_task(self._run())
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there is a record of it."""
+        return self._record.exists()
+
+    def summary(self) -> dict[str, Any]:
+        """Returns the overview's data, see `Transcript.summary`."""
+        return self._summary or self.transcript.summary()
+
+    async def end(self) -> None:
+        """Ends the match, wherever it is; its record is written."""
+        if self._host is None:
+            self._running.cancel()
+        else:
+            await self._host.end()
+        await asyncio.gather(self._running, return_exceptions=True)
+
+    async def forward(self, request: web.Request, body: bytes | None = None) -> web.Response | None:
+        """Returns the process's answer to a request for this match; None once it is over, or before it has begun."""
+        headers = {TOKEN_HEADER: self._token} if body is not None else None
+        try:
+            async with self._session.request(request.method, request.rel_url, data=body, headers=headers) as answer:
+                told = {name: answer.headers[name] for name in FORWARDED if name in answer.headers}
+                return web.Response(body=await answer.read(), status=answer.status, headers={**SECURITY, **told})
+        except (aiohttp.ClientError, OSError):
+            if self.answers.is_set():
+                # Its process ends: soon there is a record.
+                await self.over.wait()
+            return None
+
+    async def pass_on(self, stream: EventSourceResponse) -> None:
+        """Passes on the events of this match until it is over."""
+        if not self.answers.is_set():
+            await stream.send(json.dumps(self.transcript.view()), event="match")
+            await self.answers.wait()
+        while not self.over.is_set():
+            try:
+                async with self._session.get("/page/events", params={"match": self.key}) as events:
+                    while event := await events.content.readuntil(_EVENT_END):
+                        await stream.write(event)
+            except (aiohttp.ClientError, OSError, ValueError) as error:
+                if isinstance(error, ConnectionResetError):
+                    # The page was closed.
+                    raise
+                log.debug("%s: %s", self.key, error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.over.wait(), KNOCK_SECONDS)
+
+    # --- its process
+
+    async def _run(self) -> None:
+        failure = None
+        try:
+            with self._folder:
+                self._host = await self._hosts.take()
+                self._host.input.write(json.dumps(self._data()).encode())
+                self._host.input.close()
+                following = asyncio.create_task(self._follow())
+                try:
+                    failure = await self._host.wait()
+                finally:
+                    following.cancel()
+                    await asyncio.gather(following, return_exceptions=True)
+        except OSError as error:
+            failure = str(error)
+        finally:
+            if failure is not None:
+                self._fail(failure)
+            self._summary = None
+            self.transcript.end("aborted")
+            self.answers.set()
+            self.over.set()
+            await self._session.close()
+            self._changed(self.key)
+
+    def _data(self) -> dict[str, Any]:
+        """Returns what the process is told."""
+        sheet = Path(self._folder.name) / f"{self.plan.name}.kif"
+        sheet.write_text(self.plan.text, encoding="utf-8")
+        return {
+            "game": str(sheet),
+            "players": self._players,
+            "start_clock": self._clocks[0],
+            "play_clock": self._clocks[1],
+            "seed": secrets.randbits(31),
+            "memory": None if self._memory is None else str(self._memory),
+            "match_id": self._match_id,
+            "record": str(self._record),
+            "key": self.key,
+            "token": self._token,
+            "socket": str(self._socket),
+        }
+
+    async def _follow(self) -> None:
+        """Keeps the summary."""
+        while True:
+            try:
+                async with self._session.get("/page/events") as events:
+                    self.answers.set()
+                    async for line in events.content:
+                        if line.startswith(b"data:"):
+                            self._summary = bounded_json.loads(line[5:].decode())["matches"][0]
+                            self._changed(self.key)
+            except (aiohttp.ClientError, OSError, ValueError) as error:
+                log.debug("%s: %s", self.key, error)
+            await asyncio.sleep(KNOCK_SECONDS)
+
+    def _fail(self, why: str) -> None:
+        log.warning("%s: %s", self._match_id, why)
+        lines: Sequence[str] = why.splitlines() or ("its process has failed",)
+        self.transcript.errors.append(
+            {"role": self.plan.roles[0], "step": 0, "request": "start", "kind": "failed", "detail": lines[-1]}
+        )

@@ -1,0 +1,352 @@
+"""The HTTP side of the lobby: the page's site, with matches and benches that are begun on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from agent.kernels.keeper import KernelKeeper
+from agent.lobby.benches import KEPT, MOST_BENCH_MATCHES, MOST_BENCH_SECONDS, MOST_BENCHES, Bench
+from agent.lobby.checker import Checker
+from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchProcess, Plan
+from agent.search.kernel_groups import playing
+from agent.web.access import Access, Network
+from agent.web.gallery import Gallery
+from agent.web.records import Records, read_record, record_key
+from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, json_body
+from agent.web.transcript import Transcript
+from games import kernel_cache, rulesheets
+from protocol.client import given_twice
+
+MOST_SHEET_BYTES = 1 << 20
+"""Largest rulesheet, in bytes of UTF-8."""
+
+MOST_SHEET_BODY = 2 * MOST_SHEET_BYTES + (1 << 14)
+"""Largest request with a rulesheet, in bytes: JSON spells some characters with more bytes."""
+
+MOST_RECORD_BYTES = 16 << 20
+"""Largest record that can be opened, in bytes."""
+
+MOST_OPENED = 20
+"""Number of opened records kept; the oldest go first."""
+
+MOST_UPLOADS = 8
+"""Most requests with a rulesheet or a record at once: one is checked, the others wait."""
+
+KEEPER_SECONDS = 0.2
+"""Seconds between two steps of the compilation of kernels."""
+
+LEVELS = ("easy", "normal", "strong")
+PLAYERS = ("human", "agent", "random")
+ADDRESSES = ("http://", "https://")
+
+
+class LobbySite(Site):
+    """Answers the page of `ggp-agent play`. Use it within its context, on the main thread."""
+
+    def __init__(
+        self,
+        records: Path,
+        opened: Path,
+        *,
+        memory: Path | None = None,
+        given: tuple[str, str] | None = None,
+        allowed: Collection[Network] = (),
+        ahead: bool = True,
+    ) -> None:
+        """`records` is the folder of this lobby's matches, `opened` an empty one for records that are opened on the
+        page, `memory` that of the agents' learning memory, None for none. `given` are the name and text of the sheet of
+        the command line. The addresses `allowed` may act, too. `ahead` is whether kernels are compiled, and a process
+        is started, before a match needs them."""
+        gallery = Gallery()
+        super().__init__(
+            gallery,
+            title="ggp-agent play",
+            access=Access(players=allowed),
+            records=Records([records, opened]),
+        )
+        self._folder = records
+        self._opened = opened
+        self._memory = memory
+        self._given = given
+        self._changed: Callable[[str], None] = gallery.tell
+        self._checker = Checker()
+        self._hosts = Hosts()
+        self._matches: dict[str, MatchProcess] = {}
+        """Matches of this lobby, also those that are over."""
+        self._benches: dict[str, Bench] = {}
+        self._keeper = KernelKeeper(playing() if ahead and kernel_cache.is_kept() else ())
+        self._games: list[dict[str, Any]] = []
+        self._drawing = asyncio.create_task(self._draw())
+        self._uploads = 0
+        self._keeping = asyncio.create_task(self._keep() if ahead else asyncio.sleep(0))
+
+    async def close(self) -> None:
+        """Ends all matches, benches and streams."""
+        self._keeping.cancel()
+        self._drawing.cancel()
+        await asyncio.gather(
+            self._keeping,
+            self._drawing,
+            *(match.end() for match in self._matches.values()),
+            *(bench.stop() for bench in self._benches.values()),
+            return_exceptions=True,
+        )
+        with contextlib.suppress(OSError):
+            await self._hosts.close()
+        self._keeper.close()
+        self._checker.close()
+        await super().close()
+
+    async def _keep(self) -> None:
+        """Compiles kernels, so that the first match finds them, and keeps a process ready for the next match."""
+        while True:
+            self._keeper.step()
+            if all(match.answers.is_set() for match in self._matches.values()):
+                self._hosts.prepare()
+            await asyncio.sleep(KEEPER_SECONDS)
+
+    # --- reading
+
+    async def _show(self, request: web.Request) -> web.StreamResponse:
+        match request.path.strip("/").split("/"):
+            case ["page", "lobby"]:
+                return as_json(self._lobby())
+            case ["page", "lobby", "sheets", name] if name in rulesheets.names():
+                return as_json({"name": name, "text": rulesheets.text(name)})
+            case ["page", "matches", key, *_] if (match := self._running(key)) is not None:
+                if (answer := await match.forward(request)) is not None:
+                    return answer
+            case ["page", "benches", key]:
+                return as_json(self._bench(key).view())
+        return await super()._show(request)
+
+    async def _draw(self) -> None:
+        """Makes the cards of our own games."""
+        for name in rulesheets.names():
+            text = rulesheets.text(name)
+            checked = await self._checker.check(text)
+            title = name.replace("_", " ").capitalize()
+            card = {"name": name, "title": title, "sentence": _sentence(text)}
+            self._games.append({**card, "roles": checked["roles"], "picture": checked["picture"]})
+
+    def _lobby(self) -> dict[str, Any]:
+        wanted = playing()
+        given = self._given
+        return {
+            "token": self._access.token,
+            "games": self._games,
+            "drawing": not self._drawing.done(),
+            "levels": LEVELS,
+            "players": PLAYERS,
+            "kernels": {"ready": len((self._keeper.ready | set(self._keeper.failed)) & set(wanted)), "of": len(wanted)},
+            "given": None if given is None else {"name": given[0], "text": given[1]},
+        }
+
+    async def _overview(self) -> dict[str, Any]:
+        overview = await super()._overview()
+        live = [match.summary() for match in reversed(self._matches.values()) if not match.recorded]
+        overview["matches"] = live + overview["matches"]
+        return {**overview, "benches": [bench.summary() for bench in reversed(self._benches.values())]}
+
+    async def _transcript(self, key: str) -> Transcript:
+        match = self._matches.get(key)
+        if match is not None and not match.recorded:
+            return match.transcript
+        return await super()._transcript(key)
+
+    async def _view(self, transcript: Transcript, since: int) -> dict[str, Any]:
+        return {**await super()._view(transcript, since), "again": transcript.key in self._matches}
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        key, bench_key = request.query.get("match", ""), request.query.get("bench")
+        if bench_key is not None:
+            bench = self._bench(bench_key)
+
+            async def report(_: int) -> dict[str, Any]:
+                return bench.view()
+
+            return await self.stream(request, bench_key, "bench", report, OVERVIEW_SECONDS)
+        match = self._running(key)
+        if match is not None:
+
+            async def view(version: int) -> dict[str, Any]:
+                return await self._view(await self._transcript(key), version)
+
+            return await self.stream(request, key, "match", view, MATCH_SECONDS, match.pass_on)
+        return await super()._events(request)
+
+    def _running(self, key: str) -> MatchProcess | None:
+        match = self._matches.get(key)
+        return None if match is None or match.over.is_set() else match
+
+    def _bench(self, key: str) -> Bench:
+        if key not in self._benches:
+            raise web.HTTPNotFound(text="There is no such bench (any more).\n")
+        return self._benches[key]
+
+    # --- acting
+
+    async def _act(self, request: web.Request) -> web.Response:
+        match request.path.strip("/").split("/"):
+            case ["page", "lobby", what]:
+                if self._uploads >= MOST_UPLOADS:
+                    raise web.HTTPServiceUnavailable(
+                        text="Too much at once: try again.\n", headers={"Retry-After": "2"}
+                    )
+                self._uploads += 1
+                try:
+                    return as_json(await self._take(what, request))
+                finally:
+                    self._uploads -= 1
+            case ["page", "benches", key, "stop"]:
+                await self._bench(key).stop()
+                return as_json({})
+            case ["page", "matches", key, ("again" | "swap" | "stop") as action] if key in self._matches:
+                match = self._matches[key]
+                await match.end()
+                if action == "stop":
+                    return as_json({})
+                return as_json(self._begin(match.plan.swapped() if action == "swap" else match.plan))
+            case ["page", "matches", key, _] if (running := self._running(key)) is not None:
+                body = json.dumps(await json_body(request)).encode()
+                if (answer := await running.forward(request, body)) is not None:
+                    return answer
+        return await super()._act(request)
+
+    async def _take(self, what: str, request: web.Request) -> dict[str, Any]:
+        """Takes what the page sends."""
+        match what:
+            case "check":
+                return await self._checker.check(_text(await json_body(request, MOST_SHEET_BODY)))
+            case "matches":
+                return self._begin(await self._plan(await json_body(request, MOST_SHEET_BODY)))
+            case "records":
+                data = await json_body(request, MOST_RECORD_BYTES)
+                return await asyncio.to_thread(_keep_opened, self._opened, data)
+            case "benches":
+                return self._measure(await json_body(request, 2 * MOST_SHEET_BODY))
+        raise web.HTTPNotFound(text="There is nothing to do here.\n")
+
+    async def _plan(self, data: dict[str, Any]) -> Plan:
+        """Returns the match that is wanted. Raises `HTTPBadRequest`."""
+        name, text = _sheet(data)
+        checked = await self._checker.check(text)
+        if checked["roles"] is None:
+            first = next(remark for remark in checked["diagnostics"] if remark["severity"] == "error")
+            raise _wrong(f"these rules have errors: {first['message']}")
+        roles, players, seconds, level = checked["roles"], data.get("players"), data.get("seconds"), data.get("level")
+        if not isinstance(players, list) or len(players) != len(roles):
+            raise _wrong(f"{name} takes {len(roles)} players")
+        for player in players:
+            if not isinstance(player, str) or not (player in PLAYERS or player.startswith(ADDRESSES)):
+                raise _wrong(f"a player is one of {', '.join(PLAYERS)}, or an address (http://host:port)")
+        if (twice := given_twice([player for player in players if player not in PLAYERS])) is not None:
+            raise _wrong(f"{twice} is there twice: a server plays one role of a match")
+        if level is not None and level not in LEVELS:
+            raise _wrong(f"a level is one of {', '.join(LEVELS)}")
+        if seconds is None:
+            seconds = 5
+        return Plan(name, text, tuple(roles), tuple(players), _count("seconds", seconds, MOST_SECONDS), level)
+
+    def _begin(self, plan: Plan) -> dict[str, Any]:
+        if sum(not match.over.is_set() for match in self._matches.values()) >= MOST_MATCHES:
+            raise web.HTTPConflict(text=f"{MOST_MATCHES} matches are running, which is the most: end one first.\n")
+        match = MatchProcess(plan, self._hosts, self._folder, self._memory, self._access.token, self._changed)
+        self._matches[match.key] = match
+        self._changed(match.key)
+        return {"key": match.key}
+
+    def _measure(self, data: dict[str, Any]) -> dict[str, Any]:
+        if sum(not bench.done for bench in self._benches.values()) >= MOST_BENCHES:
+            raise web.HTTPConflict(text=f"{MOST_BENCHES} benches are running, which is the most: stop one first.\n")
+        sheets = [_sheet(data)]
+        if (compared := data.get("compare")) is not None:
+            if not isinstance(compared, dict):
+                raise _wrong("there is no rulesheet to compare")
+            sheets.append(_sheet(compared))
+        options = [
+            *("--matches", str(_count("matches", data.get("matches"), MOST_BENCH_MATCHES))),
+            *("--seconds", str(_seconds(data.get("seconds"), MOST_BENCH_SECONDS))),
+            *(("--levels",) if data.get("levels") is True else ()),
+        ]
+        bench = Bench(sheets, options, self._changed)
+        self._benches[bench.key] = bench
+        done = [key for key, other in self._benches.items() if other.done]
+        for key in done[: max(0, len(done) - KEPT)]:
+            del self._benches[key]
+        self._changed(bench.key)
+        return {"key": bench.key}
+
+
+def _keep_opened(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """Keeps a record in a folder of opened ones, if it is a record. Raises `HTTPBadRequest`."""
+    text = json.dumps(data)
+    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(text, encoding="utf-8")
+    try:
+        transcript = read_record(unfinished, 0.0)
+    except Exception:
+        # Whatever is wrong with it.
+        unfinished.unlink(missing_ok=True)
+        raise _wrong("that is no record of a match") from None
+    with contextlib.suppress(OSError):
+        unfinished.replace(path)
+        for oldest in sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)[:-MOST_OPENED]:
+            oldest.unlink(missing_ok=True)
+    return {"key": record_key(path, transcript.match_id)}
+
+
+def _sheet(data: dict[str, Any]) -> tuple[str, str]:
+    """Returns the name and text of a sheet: an own game's, or those given. Raises `HTTPBadRequest`."""
+    name = data.get("name")
+    if data.get("text") is not None:
+        # The name becomes a file's.
+        return re.sub(r"[^0-9A-Za-z_-]", "_", name if isinstance(name, str) else "")[:40] or "pasted", _text(data)
+    if name not in rulesheets.names():
+        raise _wrong("there is no game of that name")
+    assert isinstance(name, str)
+    return name, rulesheets.text(name)
+
+
+def _text(data: dict[str, Any]) -> str:
+    text = data.get("text")
+    if not isinstance(text, str):
+        raise _wrong("there is no rulesheet")
+    if len(text.encode("utf-8", "surrogatepass")) > MOST_SHEET_BYTES:
+        raise web.HTTPRequestEntityTooLarge(
+            MOST_SHEET_BYTES, len(text), text=f"A rulesheet has {MOST_SHEET_BYTES >> 10} KiB at most.\n"
+        )
+    return text
+
+
+def _count(what: str, number: object, most: int) -> int:
+    if not isinstance(number, int) or not 1 <= number <= most:
+        raise _wrong(f"{what} are a whole number from 1 to {most}")
+    return number
+
+
+def _seconds(number: object, most: float) -> float:
+    if not isinstance(number, int | float) or not 0 < number <= most:
+        raise _wrong(f"seconds are a number up to {most}")
+    return number
+
+
+def _wrong(text: str) -> web.HTTPBadRequest:
+    return web.HTTPBadRequest(text=f"{text[:1].upper()}{text[1:]}.\n")
+
+
+def _sentence(text: str) -> str:
+    """Returns the first sentence of a sheet's comment at the top."""
+    lines = re.match(r"(?:;.*\n)*", text)
+    comment = " ".join(line.lstrip("; ") for line in (lines[0] if lines else "").splitlines())
+    return re.split(r"(?<=[.!?])\s", comment, maxsplit=1)[0]

@@ -1,0 +1,247 @@
+"""The lobby's side of HTTP: games, checks of rulesheets, records, bounds, and who may ask."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import ipaddress
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from agent.lobby import checker, matches, site
+from agent.lobby.site import LobbySite
+from agent.web.access import TOKEN_HEADER, Access
+from agent.web.hosting import serve_here
+from agent.web.records import as_record
+from agent.web.transcript import Transcript
+from games import rulesheets
+from games.child_process import Bounds
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ENDLESS = """
+(role a) (n 0) (legal a go) (goal a 0) (<= terminal (true (f 0)))
+(d 0) (d 1) (d 2) (d 3) (d 4) (d 5) (d 6) (d 7) (d 8) (d 9)
+(<= (init (f ?a ?b ?c ?d ?e ?f ?g ?h)) (d ?a) (d ?b) (d ?c) (d ?d) (d ?e) (d ?f) (d ?g) (d ?h))
+"""
+"""Rules with 10^8 facts in the first position."""
+
+
+class Page:
+    """The page in a browser, without the browser."""
+
+    def __init__(self, address: str, session: aiohttp.ClientSession) -> None:
+        self.address = address
+        self.session = session
+        self.token = ""
+
+    async def get(self, path: str, **headers: str) -> Any:
+        """Returns the JSON data at a path."""
+        async with self.session.get(self.address + path, headers=headers) as response:
+            assert response.status == 200, await response.text()
+            return await response.json()
+
+    async def post(self, path: str, data: object, expected: int = 200, **headers: str) -> Any:
+        """Posts JSON data as the page does; returns the answer's, or its text where another status is expected."""
+        given = {TOKEN_HEADER: self.token, "Origin": self.address, **headers}
+        body = io.BytesIO(json.dumps(data).encode())
+        async with self.session.post(self.address + path, data=body, headers=given) as response:
+            assert response.status == expected, await response.text()
+            return await response.json() if expected == 200 else await response.text()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
+    """The page of a lobby without matches."""
+    records, opened = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("opened")
+    lobby = LobbySite(records, opened, given=("own", "(role me)"), ahead=False)
+    async with serve_here(lobby) as address, aiohttp.ClientSession() as session:
+        page = Page(address, session)
+        page.token = (await page.get("/page/lobby"))["token"]
+        yield page
+
+
+async def test_every_own_game_has_a_card(page: Page) -> None:
+    """With its roles, the first sentence about it, and its first position drawn."""
+    while (lobby := await page.get("/page/lobby"))["drawing"]:
+        await asyncio.sleep(0.01)
+    games = {game["name"]: game for game in lobby["games"]}
+    assert sorted(games) == rulesheets.names()
+    assert games["tic_tac_toe"]["sentence"] == "Tic-tac-toe: three in a line on a 3 by 3 board."
+    assert games["tic_tac_toe"]["roles"] == ["x", "o"]
+    assert all(game["picture"]["known"] and game["sentence"].endswith(".") for game in games.values())
+    assert games["reversi"]["picture"]["svg"][0].startswith("<svg")
+    assert lobby["given"] == {"name": "own", "text": "(role me)"}
+    assert 0 <= lobby["kernels"]["ready"] <= lobby["kernels"]["of"]
+    assert (await page.get("/page/lobby/sheets/reversi"))["text"] == rulesheets.text("reversi")
+
+
+async def test_sheet_is_checked_like_by_validate(page: Page) -> None:
+    """A mistake has its line and a caret; a sheet without errors has its roles, without nature, and a picture."""
+    wrong = await page.post("/page/lobby/check", {"text": "(role x)\n(legal x (go)"})
+    assert wrong["roles"] is wrong["picture"] is None
+    (remark,) = wrong["diagnostics"]
+    assert (remark["severity"], remark["line"], remark["column"]) == ("error", 2, 1)
+    assert remark["excerpt"] == "    (legal x (go)\n    ^"
+    right = await page.post("/page/lobby/check", {"text": rulesheets.text("reversi") + "(role random)"})
+    assert right["roles"] == ["black", "red"]
+    assert right["picture"]["svg"]
+
+
+async def test_sheet_that_explodes_costs_its_own_check_only(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused within bounds, also where it ends the checking process, and the next one is checked."""
+    monkeypatch.setattr(checker, "SHEET_BOUNDS", Bounds(cpu_seconds=1, memory_bytes=1 << 30))
+    refused = await page.post("/page/lobby/check", {"text": "(" * 200_000})
+    assert refused["roles"] is None
+    refused = await page.post("/page/lobby/check", {"text": ENDLESS})
+    assert refused["picture"] is None
+    assert refused["diagnostics"]
+    assert (await page.post("/page/lobby/check", {"text": rulesheets.text("tic_tac_toe")}))["roles"] == ["x", "o"]
+
+
+async def test_flood_of_uploads_stays_within_bounds(page: Page) -> None:
+    """Too large is a 413 whatever it is, too many at once are told to wait, and the page goes on."""
+    text = "; " + "x" * site.MOST_SHEET_BYTES
+    await page.post("/page/lobby/check", {"text": text}, 413)
+    await page.post("/page/lobby/matches", {"text": text + text + text, "players": []}, 413)
+
+    async def flood() -> int:
+        headers = {TOKEN_HEADER: page.token}
+        async with page.session.post(
+            f"{page.address}/page/lobby/check", json={"text": "(role x)"}, headers=headers
+        ) as response:
+            return response.status
+
+    statuses = await asyncio.gather(*(flood() for _ in range(60)))
+    assert set(statuses) == {200, 503}
+    assert (await page.post("/page/lobby/check", {"text": rulesheets.text("tic_tac_toe")}))["roles"] == ["x", "o"]
+
+
+async def test_other_origins_are_refused(page: Page) -> None:
+    """A page of another origin can neither start nor read anything, nor listen; nor can who lacks the token."""
+    evil = {"Origin": "http://evil.example"}
+    wanted = {"name": "tic_tac_toe", "players": ["random", "random"]}
+    for path in ("check", "matches", "records", "benches"):
+        await page.post(f"/page/lobby/{path}", wanted, 403, **evil)
+        await page.post(f"/page/lobby/{path}", wanted, 403, **{TOKEN_HEADER: "guess"})
+        await page.post(f"/page/lobby/{path}", wanted, 403, Host="evil.example")
+    for path in ("/page/lobby", "/page/matches", "/page/events", "/page/lobby/sheets/reversi"):
+        async with page.session.get(page.address + path, headers=evil) as response:
+            assert response.status == 403
+            assert "Access-Control-Allow-Origin" not in response.headers
+    async with page.session.options(f"{page.address}/page/lobby/check", headers=evil) as response:
+        assert response.status == 403
+        assert "Access-Control-Allow-Origin" not in response.headers
+    assert (await page.get("/page/matches"))["matches"] == []
+
+
+@pytest.mark.parametrize(
+    ("peer", "allowed"),
+    [("192.0.2.7", True), ("::ffff:192.0.2.7", True), ("198.51.100.1", False), ("fe80::1%eth0", False)],
+)
+async def test_addresses_that_are_allowed_may_act(peer: str, allowed: bool) -> None:
+    """A phone plays where its address was given; others are refused."""
+    access = Access(players=[ipaddress.ip_network("192.0.2.0/24")])
+    headers = {TOKEN_HEADER: access.token, "Host": "192.0.2.1:9148"}
+    request: Any = SimpleNamespace(method="POST", remote=peer, transport=None, headers=headers)
+    if allowed:
+        access.check_action(request)
+    else:
+        with pytest.raises(web.HTTPForbidden):
+            access.check(request)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"name": "chess"}, "no game of that name"),
+        ({"name": "../../etc/passwd"}, "no game of that name"),
+        ({"name": "tic_tac_toe", "players": ["random"]}, "takes 2 players"),
+        ({"name": "tic_tac_toe", "players": ["random", "/bin/sh"]}, "A player is one of"),
+        ({"name": "tic_tac_toe", "players": ["http://a:1", "http://a:1/"]}, "is there twice"),
+        ({"name": "tic_tac_toe", "players": ["agent", "human"], "level": "absurd"}, "A level is one of"),
+        ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": 0}, "Seconds are"),
+        ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": 1e9}, "Seconds are"),
+        ({"text": "(role x) (legal", "players": ["human"]}, "rules have errors"),
+        ({"text": 7, "players": ["human"]}, "no rulesheet"),
+    ],
+)
+async def test_match_that_makes_no_sense_is_refused(page: Page, wanted: dict[str, Any], why: str) -> None:
+    """With the reason, before anything starts."""
+    assert why in await page.post("/page/lobby/matches", wanted, 400)
+    assert (await page.get("/page/matches"))["matches"] == []
+
+
+async def test_too_many_at_once_are_refused(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matches and benches have a bound, which the answer names."""
+    monkeypatch.setattr(site, "MOST_MATCHES", 0)
+    monkeypatch.setattr(site, "MOST_BENCHES", 0)
+    wanted = {"name": "tic_tac_toe", "players": ["random", "random"]}
+    assert "0 matches are running" in await page.post("/page/lobby/matches", wanted, 409)
+    bench = {"name": "tic_tac_toe", "matches": 2, "seconds": 0.1}
+    assert "0 benches are running" in await page.post("/page/lobby/benches", bench, 409)
+
+
+async def test_record_is_opened_shown_and_downloaded_again(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is shown as it was written; anything else is no record; the oldest opened ones make room."""
+    transcript = Transcript("k", "game", ("a",), ("me",), start_clock=1, play_clock=1, match_id="m")
+    transcript.reach(frozenset([("f", "1")]))
+    transcript.move(("go",))
+    transcript.reach(frozenset([("f", "2")]))
+    transcript.end("finished", [100])
+    record = as_record(transcript)
+    assert record is not None
+    key = (await page.post("/page/lobby/records", record))["key"]
+    view = await page.get(f"/page/matches/{key}")
+    assert (view["outcome"], view["goals"], view["plies"], view["again"]) == ("finished", [100], 1, False)
+    async with page.session.get(f"{page.address}/page/matches/{key}/record") as response:
+        assert response.headers["Content-Disposition"].startswith("attachment")
+        assert await response.json() == record
+    assert "no record" in await page.post("/page/lobby/records", {**record, "states": [["(f"]]}, 400)
+    await page.post("/page/lobby/records", {"states": "x" * site.MOST_RECORD_BYTES}, 413)
+    monkeypatch.setattr(site, "MOST_OPENED", 2)
+    for number in range(4):
+        await page.post("/page/lobby/records", {**record, "match_id": f"m{number}"})
+    assert len((await page.get("/page/matches"))["matches"]) == 2
+
+
+async def test_bench_that_fails_says_why(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its page gets the last words of the process; a bench that is over is listed, and can be stopped again."""
+    bench = {"text": "(role x) (legal", "matches": 2, "seconds": 0.1}
+    key = (await page.post("/page/lobby/benches", bench))["key"]
+    async with page.session.get(f"{page.address}/page/events", params={"bench": key}) as events:
+        async for line in events.content:
+            if line.startswith(b"data:") and (view := json.loads(line[5:]))["done"]:
+                break
+    assert view["reports"] == [None]
+    assert view["errors"][0]
+    await page.post(f"/page/benches/{key}/stop", {})
+    assert (await page.get(f"/page/benches/{key}"))["stopped"] is False
+    assert [bench["key"] for bench in (await page.get("/page/matches"))["benches"]] == [key]
+
+
+async def test_lobby_never_loads_the_compiler() -> None:
+    """Rules are read by its children alone."""
+    code = (
+        "import sys, agent.lobby.site, agent.web.hosting; from agent.commands.play import _read; _read('reversi'); "
+        "print([name for name in sys.modules if name.startswith(('numba', 'clingo', 'games.gdl.'))"
+        " and not name.startswith('games.gdl.rules')])"
+    )
+    printed = await asyncio.to_thread(subprocess.check_output, [sys.executable, "-c", code], text=True)
+    assert printed.strip() == "[]"
+
+
+async def test_players_of_a_match_are_swapped_by_one_role() -> None:
+    """Three players play all sides in three matches."""
+    plan = matches.Plan("game", "", ("a", "b", "c"), ("human", "agent", "random"), 5, None)
+    assert plan.swapped().players == ("random", "human", "agent")
+    assert plan.swapped().swapped().swapped() == plan

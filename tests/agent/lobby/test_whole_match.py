@@ -1,0 +1,149 @@
+"""`ggp-agent play` from its first line to Ctrl-C, as a page uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from agent.processes import descendants
+from agent.web.access import TOKEN_HEADER
+from games import rulesheets
+from tests.agent.commands import start_command
+from tests.processes import runs, until
+
+pytestmark = pytest.mark.e2e
+
+
+class Lobby:
+    """A running lobby."""
+
+    def __init__(self, session: aiohttp.ClientSession, token: str) -> None:
+        self.session = session
+        self._headers = {TOKEN_HEADER: token}
+
+    async def post(self, path: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Posts as the page does."""
+        async with self.session.post(path, json=data, headers=self._headers) as response:
+            assert response.status == 200, await response.text()
+            answer: dict[str, Any] = await response.json()
+            return answer
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """Returns the data at a path."""
+        async with self.session.get(path) as response:
+            assert response.status == 200, await response.text()
+            answer: dict[str, Any] = await response.json()
+            return answer
+
+    async def begin(self, *players: str, **options: object) -> str:
+        """Begins a match of tic-tac-toe; returns its key."""
+        match = {"name": "tic_tac_toe", "players": players, "seconds": 1, **options}
+        return str((await self.post("/page/lobby/matches", match))["key"])
+
+    async def events(self, key: str) -> AsyncIterator[dict[str, Any]]:
+        """Yields the views of a match that its page gets."""
+        forever = aiohttp.ClientTimeout(total=None)
+        async with self.session.get("/page/events", params={"match": key}, timeout=forever) as events:
+            async for line in events.content:
+                if line.startswith(b"data:"):
+                    yield json.loads(line[5:])
+
+    async def asked(self, key: str) -> dict[str, Any]:
+        """Waits until a person is asked; returns the view."""
+        async with contextlib.aclosing(self.events(key)) as events:
+            async for view in events:
+                if view["seat"]:
+                    return view
+        raise AssertionError("nobody is asked")
+
+    async def act(self, key: str, action: str, view: dict[str, Any], **more: object) -> dict[str, Any]:
+        """Does what the person of a view may do."""
+        return await self.post(
+            f"/page/matches/{key}/{action}", {"ply": view["plies"], "role": view["seat"]["role"], **more}
+        )
+
+    async def play_on(self, key: str) -> dict[str, Any]:
+        """Plays the first legal moves until the match is over, for every person; returns the last view."""
+        async with contextlib.aclosing(self.events(key)) as events:
+            async for view in events:
+                if view["outcome"] != "running":
+                    return view
+                if view["seat"]:
+                    await self.act(key, "move", view, move=view["seat"]["moves"][0])
+        raise AssertionError("the match has no end")
+
+
+@contextlib.asynccontextmanager
+async def lobby_of(*arguments: str) -> AsyncIterator[Lobby]:
+    """Runs the command; afterwards Ctrl-C ends it and all of its processes."""
+    process = start_command("play", "--no-browser", "--port", "0", *arguments)
+    assert process.stdout is not None
+    try:
+        address = (await asyncio.to_thread(process.stdout.readline)).split()[2]
+        async with aiohttp.ClientSession(address, read_bufsize=1 << 24) as session:
+            async with session.get("/page/lobby") as response:
+                token = (await response.json())["token"]
+            yield Lobby(session, token)
+        children = descendants(process.pid)
+        assert children
+    finally:
+        process.send_signal(signal.SIGINT)
+        await asyncio.to_thread(process.wait)
+        process.stdout.close()
+    assert process.returncode == 0
+    await asyncio.to_thread(until, lambda: not any(map(runs, children)))
+
+
+async def test_match_is_played_through_the_lobby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two at once, taking back, the result and its record, the other side, resigning, a sheet of one's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    async with lobby_of() as lobby:
+        first, second = await lobby.begin("human", "random"), await lobby.begin("random", "random")
+        view = await lobby.asked(first)
+        assert view["again"]
+        await lobby.act(first, "move", view, move="(mark 2 2)")
+        view = await lobby.asked(first)
+        assert view["plies"] == 2
+        await lobby.act(first, "undo", view)
+        view = await lobby.asked(first)
+        assert view["plies"] == 0
+        assert (await lobby.play_on(second))["outcome"] == "finished"
+        view = await lobby.play_on(first)
+        assert view["outcome"] == "finished"
+        assert view["errors"] == []
+        # The page goes on with the record, under the same key.
+        async with contextlib.aclosing(lobby.events(first)) as events:
+            view = await anext(events)
+            while not view["steps"]:
+                view = await anext(events)
+            assert view["goals"]
+        record = await lobby.get(f"/page/matches/{first}/record")
+        assert record["outcome"] == "finished"
+        swapped = (await lobby.post(f"/page/matches/{first}/swap", {}))["key"]
+        view = await lobby.asked(swapped)
+        assert view["players"] == ["random", "human"]
+        await lobby.act(swapped, "resign", view)
+        view = await lobby.play_on(swapped)
+        assert (view["outcome"], view["resigned"], view["goals"]) == ("resigned", 1, [])
+        again = (await lobby.post(f"/page/matches/{swapped}/again", {}))["key"]
+        own = await lobby.begin("human", "human", name="mine/../x", text=rulesheets.text("tic_tac_toe"))
+        assert (await lobby.play_on(own))["outcome"] == "finished"
+        await lobby.post(f"/page/matches/{again}/stop", {})
+        summaries = {match["key"]: match["outcome"] for match in (await lobby.get("/page/matches"))["matches"]}
+        assert {summaries[key] for key in (first, second, own)} == {"finished"}
+        assert summaries[swapped] == "resigned"
+        # One that runs at the end is kept, too.
+        last = await lobby.begin("human", "random")
+        await lobby.asked(last)
+    kept = [json.loads(path.read_text())["outcome"] for path in (tmp_path / "ggp-agent" / "records").glob("*.json")]
+    assert sorted(kept).count("finished") == 3
+    assert kept.count("resigned") == 1
+    assert kept.count("aborted") >= 1
