@@ -30,7 +30,8 @@ class LevelSearch(Engine):
     uses_start_clock = True
 
     def __init__(self, machine: StateMachine, role: int, level: Level) -> None:
-        self._level = level
+        self._machine, self._role, self._level = machine, role, level
+        self._state = machine.initial()
         self._matches_left = 0
         """Matches to learn from before the first move."""
         self._search: TreeSearch | MonteCarlo
@@ -52,9 +53,11 @@ class LevelSearch(Engine):
         self.name = f"{self._search.name} at a level"
 
     def begin(self, state: State) -> None:
+        self._state = state
         self._search.begin(state)
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
+        self._state = state
         self._search.advance(joint_move, state)
 
     def prepare(self, stop: StopFlag, report: Report, limit: Limit) -> None:
@@ -65,6 +68,11 @@ class LevelSearch(Engine):
             self._matches_left -= MATCHES_A_STEP
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        legal = self._machine.legal(self._state, self._role)
+        if len(legal) == 1:
+            # It is played at once, and the search would be stopped sooner or later.
+            report(Opinion(legal[0], final=True))
+            return
         self.prepare(stop, report, limit)
         last: Opinion | None = None
 

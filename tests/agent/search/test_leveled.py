@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 
@@ -21,26 +15,10 @@ from games.machine import StateMachine, Term
 from protocol.kif import read_rulesheet
 from tests.agent.search.stopping import StopWhen, never
 from tests.circuits import Compile
+from tests.processes import throttled
 
 PLIES = 12
 """Plies that are compared."""
-
-
-@contextmanager
-def throttled() -> Iterator[None]:
-    """This process shares one core with two others that are always busy."""
-    cores = os.sched_getaffinity(0)
-    core = min(cores)
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        for process in (0, *(one.pid for one in busy)):
-            os.sched_setaffinity(process, {core})
-        yield
-    finally:
-        os.sched_setaffinity(0, cores)
-        for one in busy:
-            one.kill()
-            one.wait()
 
 
 def moves_of(machine: StateMachine, level: Level) -> list[tuple[Term, ...]]:
