@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from agent.search.engine import Engine, Limit, consider, limited
 from agent.search.registry import engines_for
 from agent.sheet import Sheet
 from games.gdl.interpreter.firings import Firings
+from games.gdl.running.batches import MatchPositions
 from games.gdl.running.machine import CircuitMachine
-from games.machine import LimitError, State, StateMachine, Term, points
+from games.machine import State, StateMachine, Term, points
 from games.roles import is_random_role
 from protocol.kif import write
 from protocol.scramble import make_scrambler
@@ -45,7 +46,8 @@ OPENING_TRIES, SAME_WORTH = 8, 10.0
 to a role: a blunder would hide what the rules give to each."""
 
 RANDOM_MATCHES, RANDOM_PLIES, RANDOM_SECONDS = 256, 200, 2.0
-"""Random matches that are looked at for legal moves and goals, their greatest length, and most seconds for them."""
+"""Random matches that are looked at for rules, moves and goals, their greatest length, and most seconds to play them and
+to look for rules: what good play avoids is no fault of the rules."""
 
 
 @dataclass(frozen=True)
@@ -174,8 +176,9 @@ class Appraiser:
             errors=len(record.errors),
             seconds=round(time.monotonic() - begin, 3),
         )
+        seen = self._seen(record, observer)
         survey = self._survey() if number == 1 else None
-        yield Played(match, self._seen(record, observer), frozenset(self._firings.unknown), survey)
+        yield Played(match, seen, frozenset(self._firings.unknown), survey)
 
     # -- thinking -----------------------------------------------------------------------------------------------------
 
@@ -276,8 +279,23 @@ class Appraiser:
             best=tuple(map(int, goals.max(axis=0))) if len(goals) else (),
             moves=moves,
             rules=self._rules,
-            seen=Seen(positions=len(found.states), legal=seen),
+            seen=Seen(positions=len(found.states), fired=self._fired_at_random(machine, found), legal=seen),
         )
+
+    def _fired_at_random(self, machine: CircuitMachine, found: MatchPositions) -> frozenset[int]:
+        """Statements that fire in random matches, as far as there is time to look, and did not before."""
+        firings, before, end = self._firings, set(self._firings.unfired), time.monotonic() + RANDOM_SECONDS
+        for packed, joint, over in zip(found.states, found.joint, found.terminal, strict=True):
+            if not firings.unfired or time.monotonic() >= end:
+                break
+            moves = [
+                (role, known[index])
+                for role, known, index in zip(machine.roles, machine.game.moves, joint, strict=True)
+                if index >= 0
+            ]
+            if moves or over:
+                firings.see(machine.facts(machine.unpack(packed)), moves)
+        return frozenset(before - firings.unfired - firings.unknown)
 
 
 def open_appraising(settings: AppraisalSettings, sheet: Sheet) -> Callable[[int], Iterator[Played]]:

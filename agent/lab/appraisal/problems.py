@@ -94,7 +94,7 @@ def _low(roles: Sequence[str], matches: Sequence[PlayedMatch], survey: Survey) -
 def _rules(sheet: Sheet, seen: Seen, unknown: frozenset[int], survey: Survey) -> list[Problem]:
     found = []
     for kind, statements, told in (
-        ("rule", survey.rules - seen.fired - unknown, f"never fired in {seen.positions} positions"),
+        ("rule", survey.rules - seen.fired - survey.seen.fired - unknown, f"never fired in {_places(seen, survey)}"),
         ("unknown", unknown, "takes too long to tell whether it fires"),
     ):
         for statement in sorted(statements):
@@ -107,12 +107,16 @@ def _rules(sheet: Sheet, seen: Seen, unknown: frozenset[int], survey: Survey) ->
 
 def _moves(roles: Sequence[str], seen: Seen, survey: Survey) -> list[Problem]:
     legal = seen.legal | survey.seen.legal
-    positions = seen.positions + survey.seen.positions
     found = []
     for number, moves in enumerate(survey.moves):
         never = [move for move in moves if (number, move) not in legal]
         if never:
             named = ", ".join(never[:SHOWN_MOVES]) + (", .." if len(never) > SHOWN_MOVES else "")
-            text = f"{len(never)} of {len(moves)} moves of {roles[number]} were legal in none of {positions} positions: {named}"
+            text = f"{len(never)} of {len(moves)} moves of {roles[number]} were never legal in {_places(seen, survey)}: {named}"
             found.append(Problem("move", text))
     return found
+
+
+def _places(seen: Seen, survey: Survey) -> str:
+    random = f", nor in {survey.matches} random matches" if survey.matches else ""
+    return f"{seen.positions} positions{random}"
