@@ -1,8 +1,8 @@
 """The figures of a game, each from the matches that were played, with a 95 % interval, a definition and its source.
 
-Browne: Automatic Generation and Evaluation of Recombination Games, PhD thesis, 2008. Ludii: the metrics of its evaluation
-dialog (Ludeme/Ludii, `Evaluation/src/metrics`). TAG: Gaina et al., TAG: A Tabletop Games Framework, 2020. What stands after
-`here` is not theirs.
+Browne: Automatic Generation and Evaluation of Recombination Games, PhD thesis, 2008. Ludii: the metrics of its
+evaluation dialog (Ludeme/Ludii, `Evaluation/src/metrics`). TAG: Gaina et al., TAG: A Tabletop Games Framework, 2020.
+What stands after `here` is not theirs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 from agent.lab.appraisal.match import PlayedMatch
 from agent.lab.tally import wilson
@@ -30,7 +31,7 @@ _STUDENT = (
 # fmt: on
 
 _NO_END = "no match has come to an end"
-_NO_WINNER = "no match had a winner and a loser"
+_NO_WINNER = "no match had a winner, a loser, and values of the search"
 _NO_VALUES = "the search had no idea of any position"
 _ONE_ROLE = "the game has one player"
 
@@ -154,9 +155,7 @@ def _balance(roles: Sequence[str], matches: Sequence[PlayedMatch]) -> Figure:
 
 def _known(match: PlayedMatch) -> list[list[float]]:
     """Worths of the positions that all roles had an idea of."""
-    return [
-        [value for value in position if value is not None] for position in match.values if None not in position
-    ]
+    return [[value for value in position if value is not None] for position in match.values if None not in position]
 
 
 def _parties(match: PlayedMatch) -> tuple[list[int], list[int]] | None:
@@ -195,7 +194,7 @@ def _lead_changes(match: PlayedMatch) -> float | None:
         second, first = sorted(position)[-2:]
         if first - second >= LEAD:
             leaders.append(position.index(first))
-    return float(sum(a != b for a, b in zip(leaders, leaders[1:], strict=False)))
+    return float(sum(a != b for a, b in pairwise(leaders)))
 
 
 def _branching(match: PlayedMatch) -> float | None:
@@ -264,8 +263,8 @@ _MEASURES = (
         "decisiveness",
         "decisiveness",
         "%",
-        f"share of a match that was left when a winner's position was worth more than {CLEAR:g} of 100, and more than any "
-        "loser's ever, for good",
+        f"share of a match that was left when a winner's position was worth more than {CLEAR:g} of 100, and more than "
+        "any loser's ever, for good",
         f"Browne; Ludii, DecisivenessMoves; here with {CLEAR:g}, and for good",
         _decisiveness,
         _NO_WINNER,

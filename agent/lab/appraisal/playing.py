@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -31,9 +32,9 @@ from protocol.scramble import make_scrambler
 MOST_PLIES = 300
 """Plies after which a match is taken to have no end."""
 
-UNHURRIED_PLIES = 100
+UNHURRIED_PLIES = 60
 """Positions that a role thinks about for the full time; for a tenth of it from there on, so that a match without an end
-takes half a minute at 0.1 s."""
+takes a quarter of a minute at 0.1 s."""
 
 PREPARING = 20.0
 """Time before a worker's first match to prepare in, in times for a move."""
@@ -45,9 +46,9 @@ OPENING_TRIES, SAME_WORTH = 8, 10.0
 """Random openings that are tried, and the greatest difference, 0..100, that one may make to what the position is worth
 to a role: a blunder would hide what the rules give to each."""
 
-RANDOM_MATCHES, RANDOM_PLIES, RANDOM_SECONDS = 256, 200, 2.0
-"""Random matches that are looked at for rules, moves and goals, their greatest length, and most seconds to play them and
-to look for rules: what good play avoids is no fault of the rules."""
+RANDOM_MATCHES, RANDOM_PLIES, RANDOM_SECONDS = 256, 200, 1.0
+"""Random matches that are looked at for rules, moves and goals, their greatest length, and most seconds to play them
+and to look for rules: what good play avoids is no fault of the rules."""
 
 
 @dataclass(frozen=True)
@@ -66,21 +67,57 @@ class _EndlessError(Exception):
     """A match has reached the bound on plies."""
 
 
-class ThoughtfulPlayer(EnginePlayer):
-    """An engine that thinks about every position, whoever is to move, and notes what it is worth to its role."""
+class Observer(MatchWatcher):
+    """Notes legal moves, says who is to think, and ends a match without an end."""
 
-    def __init__(self, engine: Engine, seconds: float, worth: Callable[[float], float], turn: asyncio.Lock) -> None:
-        """`worth` maps goals to 0..100."""
+    def __init__(self, seats: Sequence[int], most_plies: int, *, opposed: bool) -> None:
+        """`opposed` is whether what one of two roles gains is what the other loses."""
+        self._seats = seats
+        self._most_plies = most_plies
+        self._opposed = opposed
+        self.choices: list[tuple[int, ...]] = []
+        self.legal: set[tuple[int, Term]] = set()
+        """Moves with the number of their role among the players'."""
+        self._thinkers: set[int] = set()
+
+    def asked(self, record: MatchRecord, legal: Sequence[Sequence[Term]]) -> None:
+        if len(record.moves) >= self._most_plies:
+            raise _EndlessError
+        self.choices.append(tuple(len(legal[role]) for role in self._seats))
+        self.legal.update((seat, move) for seat, role in enumerate(self._seats) for move in legal[role])
+        everybody = set(range(len(self._seats)))
+        choosing = {seat for seat in everybody if self.choices[-1][seat] > 1}
+        self._thinkers = (choosing if self._opposed else everybody) or everybody
+
+    def thinks(self, seat: int) -> bool:
+        """Whether a role is to think about the present position: all are, of opposed ones those with a choice."""
+        return seat in self._thinkers
+
+
+class ThoughtfulPlayer(EnginePlayer):
+    """An engine that thinks whenever it is to, and notes what the position is worth to its role."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        seconds: float,
+        worth: Callable[[float], float],
+        turn: asyncio.Lock,
+        to_think: Callable[[], bool],
+    ) -> None:
+        """`worth` maps goals to 0..100. `to_think` says whether it is to think about the present position."""
         super().__init__(engine, seconds, turn=turn)
         self._unhurried = seconds * UNHURRIED_PLIES
-        self._worth = worth
+        self._worth, self._to_think = worth, to_think
         self.values: list[float | None] = []
 
     async def choose(self, legal: Sequence[Term], state: State) -> Term:
         self.values.append(None)
         if self._broken is not None:
             raise self._broken
-        if self._thought >= self._unhurried and self._unhurried:
+        if not self._to_think():
+            return legal[0]
+        if self._thought >= self._unhurried > 0:
             self._seconds /= 10
             self._unhurried = 0.0
         async with self._turn:
@@ -88,23 +125,6 @@ class ThoughtfulPlayer(EnginePlayer):
         if opinion.score is not None:
             self.values[-1] = round(self._worth(opinion.score.goal), 2)
         return opinion.move
-
-
-class _Observer(MatchWatcher):
-    """Notes legal moves, and ends a match without an end."""
-
-    def __init__(self, seats: Sequence[int], most_plies: int) -> None:
-        self._seats = seats
-        self._most_plies = most_plies
-        self.choices: list[tuple[int, ...]] = []
-        self.legal: set[tuple[int, Term]] = set()
-        """Moves with the number of their role among the players'."""
-
-    def asked(self, record: MatchRecord, legal: Sequence[Sequence[Term]]) -> None:
-        if len(record.moves) >= self._most_plies:
-            raise _EndlessError
-        self.choices.append(tuple(len(legal[role]) for role in self._seats))
-        self.legal.update((seat, move) for seat, role in enumerate(self._seats) for move in legal[role])
 
 
 class Appraiser:
@@ -121,6 +141,8 @@ class Appraiser:
         possible = machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
         boards = Layout.find([machine.facts(machine.initial())], possible, sheet.rulesheet).boards
         self._board = boards[0] if boards else None
+        self._random = self._random_matches()
+        self._opposed = self._is_opposed()
         self._engines = [next(engines_for(machine, role)) for role in self._seats]
         for engine in self._engines:
             self._prepare(engine)
@@ -131,10 +153,11 @@ class Appraiser:
         begin = time.monotonic()
         machine, settings = self._machine, self._settings
         turn = asyncio.Lock()
+        observer = Observer(self._seats, settings.most_plies, opposed=self._opposed)
         players = [
-            ThoughtfulPlayer(engine, settings.seconds, machine.goal_scale.worth, turn) for engine in self._engines
+            ThoughtfulPlayer(engine, settings.seconds, machine.goal_scale.worth, turn, partial(observer.thinks, seat))
+            for seat, engine in enumerate(self._engines)
         ]
-        observer = _Observer(self._seats, settings.most_plies)
         record = MatchRecord(
             game=self._sheet.name,
             match_id=f"balance.{number}",
@@ -160,7 +183,6 @@ class Appraiser:
             outcome = "stalled"
             last = after(machine, record.moves)
             stuck = tuple(write(role) for index, role in enumerate(machine.roles) if not machine.legal(last, index))
-        values = zip(*(player.values for player in players), strict=True)
         match = PlayedMatch(
             number=number,
             opening=len(opening),
@@ -170,7 +192,7 @@ class Appraiser:
             lowest=tuple(min(self._goals(role)) for role in self._seats),
             highest=tuple(max(self._goals(role)) for role in self._seats),
             choices=tuple(observer.choices),
-            values=tuple(values),
+            values=self._values([player.values for player in players]),
             covered=self._coverage(record),
             stuck=stuck,
             errors=len(record.errors),
@@ -216,7 +238,34 @@ class Appraiser:
                 return opening
         return []
 
+    def _values(self, by_role: Sequence[Sequence[float | None]]) -> tuple[tuple[float | None, ...], ...]:
+        """[plies][roles]: of two opposed roles, one that did not think has what the other leaves."""
+        if not self._opposed:
+            return tuple(zip(*by_role, strict=True))
+        return tuple(
+            (
+                100.0 - b if a is None and b is not None else a,
+                100.0 - a if b is None and a is not None else b,
+            )
+            for a, b in zip(*by_role, strict=True)
+        )
+
     # -- looking ------------------------------------------------------------------------------------------------------
+
+    def _random_matches(self) -> MatchPositions | None:
+        machine, seed = self._machine, self._settings.seed + 1
+        if not isinstance(machine, CircuitMachine):
+            return None
+        return machine.random_matches(RANDOM_MATCHES, seed, max_plies=RANDOM_PLIES, seconds=RANDOM_SECONDS)
+
+    def _is_opposed(self) -> bool:
+        """Whether in all random matches what one of two roles gains is what the other loses."""
+        machine, found = self._machine, self._random
+        if len(self._seats) != 2 or found is None or not found.terminal.any():
+            return False
+        assert isinstance(machine, CircuitMachine)
+        worths = machine.worths_of(found.states[found.terminal])[:, self._seats]
+        return bool(np.allclose(worths.sum(axis=1), 100.0))
 
     def _goals(self, role: int) -> list[int]:
         """All goals of a role in the rules, as far as they are known."""
@@ -239,7 +288,7 @@ class Appraiser:
                     squares.discard(square)
         return len(covered & squares) / len(squares) if squares else None
 
-    def _seen(self, record: MatchRecord, observer: _Observer) -> Seen:
+    def _seen(self, record: MatchRecord, observer: Observer) -> Seen:
         """What was not seen before, in the whole match."""
         machine, firings = self._machine, self._firings
         before = set(firings.unfired)
@@ -255,12 +304,10 @@ class Appraiser:
         )
 
     def _survey(self) -> Survey:
-        machine = self._machine
-        if not isinstance(machine, CircuitMachine):
+        machine, found = self._machine, self._random
+        if found is None:
             return Survey(rules=self._rules)
-        found = machine.random_matches(
-            RANDOM_MATCHES, self._settings.seed + 1, max_plies=RANDOM_PLIES, seconds=RANDOM_SECONDS
-        )
+        assert isinstance(machine, CircuitMachine)
         legal, _ = machine.legal_of(found.states)
         parts = np.split(legal, machine.programs.role_start[1:-1], axis=1)
         going = ~found.terminal

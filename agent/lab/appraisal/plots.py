@@ -28,7 +28,7 @@ def plots(roles: Sequence[str], matches: Sequence[PlayedMatch]) -> list[dict[str
         for match in matches[-SHOWN_MATCHES:]
     ]
     return [
-        _plot("values", "Worth of the position to each role, by its own search", "0..100, mean", values),
+        _plot("values", "Worth of the position to each role, by the search", "0..100, mean", values),
         _plot("branching", "Joint moves of a position", "moves, mean", [("moves", branching)]),
         _plot("ended", "Matches that are over", "% of all", [("over", _over(matches))]),
         _plot("matches", f"Worth of the position to {roles[0]}, match by match", "0..100", curves),

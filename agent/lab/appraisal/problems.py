@@ -87,7 +87,8 @@ def _low(roles: Sequence[str], matches: Sequence[PlayedMatch], survey: Survey) -
         best = [match.goals[number] for match in ended] + ([survey.best[number]] if survey.best else [])
         if max(best) <= lowest:
             random = f" and {survey.ended} random ones" if survey.best else ""
-            found.append(Problem("low", f"{role} never got more than its lowest goal, {lowest}, in {len(ended)} matches{random}"))
+            text = f"{role} never got more than its lowest goal, {lowest}, in {len(ended)} matches{random}"
+            found.append(Problem("low", text))
     return found
 
 
@@ -112,8 +113,8 @@ def _moves(roles: Sequence[str], seen: Seen, survey: Survey) -> list[Problem]:
         never = [move for move in moves if (number, move) not in legal]
         if never:
             named = ", ".join(never[:SHOWN_MOVES]) + (", .." if len(never) > SHOWN_MOVES else "")
-            text = f"{len(never)} of {len(moves)} moves of {roles[number]} were never legal in {_places(seen, survey)}: {named}"
-            found.append(Problem("move", text))
+            what = f"{len(never)} of {len(moves)} moves of {roles[number]} were never legal"
+            found.append(Problem("move", f"{what} in {_places(seen, survey)}: {named}"))
     return found
 
 

@@ -28,7 +28,7 @@ class Report:
     """Whether no match will be added."""
     lost: int = 0
     """Matches missing because their workers ended twice."""
-    _seen: Seen = Seen()
+    _seen: Seen = field(default_factory=Seen)
     _unknown: frozenset[int] = frozenset()
     _survey: Survey | None = None
 
@@ -90,7 +90,8 @@ def describe(report: Report) -> str:
         result = "no end" if match.outcome == "endless" else f"{', '.join(match.stuck)} without a move"
     first = report.figures[0]
     standing = "" if first.value is None else f"; {first.name} {_number(first)}"
-    return f"{len(report.matches)}/{report.planned}  {result} after {match.plies} plies ({match.seconds:.0f} s){standing}"
+    played = f"{len(report.matches)}/{report.planned}  {result} after {match.plies} plies"
+    return f"{played} ({match.seconds:.0f} s){standing}"
 
 
 def show(report: Report) -> None:

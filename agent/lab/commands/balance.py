@@ -26,10 +26,10 @@ def add(commands: Commands) -> None:
         run,
         "tell authors what their game is like: fair, long, drawn, decided when?",
         "Plays matches of the agent against itself from varied openings, and prints figures in the field's terms, each "
-        "with its 95 %% interval, definition and source: advantage, balance, drawishness, completion, duration, "
+        "with its 95 % interval, definition and source: advantage, balance, drawishness, completion, duration, "
         "decisiveness, drama, lead changes, branching factor, forced moves, coverage of the board. And problems of the "
-        "rules: no end, no moves, no way to win, rules that never fired, moves that were never legal. Ctrl-C or SIGTERM "
-        "ends it with what it has (status 130).",
+        "rules: no end, no moves, no way to win, rules that never fired, moves that were never legal. Ctrl-C and "
+        "SIGTERM end it with what it has (status 130).",
         epilog=own_rulesheets(),
         sheets="sheet",
     )
@@ -52,7 +52,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--json-lines",
         action="store_true",
-        help="print nothing but the whole report so far as JSON, a line at the beginning, after each match and at the end",
+        help="print the report so far as JSON instead, a line at the beginning, after each match and at the end",
     )
 
 

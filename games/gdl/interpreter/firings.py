@@ -24,9 +24,7 @@ class Firings:
 
     def __init__(self, rulesheet: Sequence[Term], checked: CheckedRules) -> None:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
-        with_body = {
-            index for index, term in enumerate(rulesheet) if isinstance(term, tuple) and term[0] == "<=" and len(term) > 2
-        }
+        with_body = {index for index, term in enumerate(rulesheet) if term[0] == "<=" and len(term) > 2}
         self._bodies: dict[int, list[Predicate]] = defaultdict(list)
         bodies: list[Rule] = []
         for rule in checked.rules:
@@ -35,7 +33,8 @@ class Firings:
                 name = f"body {len(bodies)}"
                 bodies.append(Rule((name,), rule.body, rule.statement))
                 self._bodies[rule.statement].append((name, 0))
-        self._linked = Linked(UnfoldedRules((*checked.rules, *bodies), [(rule.head[0], 0) for rule in bodies]))
+        queries = [body for found in self._bodies.values() for body in found]
+        self._linked = Linked(UnfoldedRules((*checked.rules, *bodies), queries))
         self._states = 0
         written = {rule.statement for rule in normalise(rulesheet, [])}
         self.unfired = {index for index in with_body if index in self._bodies or index not in written}
