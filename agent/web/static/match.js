@@ -1,5 +1,5 @@
 // One match: its board at some ply, the moves, the players' thoughts, the values so far.
-import { announce, clockText, get, h, paint, picture, plain, rangeOf } from "./dom.js";
+import { announce, boards, clockText, get, h, paint, plain, playerName, post, rangeOf } from "./dom.js";
 import { factTable } from "./facts.js";
 import { follow } from "./live.js";
 import { plot } from "./plot.js";
@@ -16,12 +16,8 @@ const ENDS = {
 const CLOCK_MILLISECONDS = 100;
 const KEPT_DRAWINGS = 400;
 
-/** Returns the width of a picture in pixels: small boards are not blown up, and several fit side by side. */
-function pictureWidth(svg, count) {
-  const [, , width, height] = (svg.getAttribute("viewBox") ?? "0 0 300 300").split(/[\s,]+/).map(Number);
-  const scale = count > 1 ? 1.5 : 2.3;
-  const most = count > 1 ? 340 : 640;
-  return Math.min(width * scale, most, (most * width) / Math.max(1, height));
+function ending(outcome) {
+  return ENDS[outcome] ?? `The match is ${outcome}.`;
 }
 
 export class Match {
@@ -37,6 +33,12 @@ export class Match {
     this.meta = h("p", { class: "quiet meta" });
     this.players = h("ul", { class: "players", "aria-label": "Players" });
     this.state = h("p", { class: "phase" });
+    this.verdict = h("p", { class: "verdict", hidden: true });
+    this.message = h("p", { class: "quiet", role: "status" });
+    this.again = h("button", { type: "button", onclick: () => this.another("again") }, "Again");
+    this.swap = h("button", { type: "button", title: "Again, with the roles exchanged", onclick: () => this.another("swap") }, "The other side");
+    this.record = h("a", { class: "button", href: `/page/matches/${encodeURIComponent(key)}/record`, download: `${key}.json` }, "Save the match");
+    this.next = h("div", { class: "actions" }, this.again, this.swap, this.record);
     this.clockFill = h("i", { class: "fill" });
     this.clockMargin = h("i", { class: "kept-back" });
     this.clockText = h("span", { class: "figure" });
@@ -85,7 +87,7 @@ export class Match {
         this.plot,
         this.facts,
       ),
-      h("aside", { class: "side" }, h("section", { class: "panel about", "aria-label": "Match" }, this.players, this.state, this.clock), this.seat.element, this.thinking, this.moves, this.errors),
+      h("aside", { class: "side" }, h("section", { class: "panel about", "aria-label": "Match" }, this.verdict, this.players, this.state, this.clock, this.next, this.message), this.seat.element, this.thinking, this.moves, this.errors),
     );
     this.board.addEventListener("click", (event) => this.clickBoard(event));
     this.board.addEventListener("keydown", (event) => {
@@ -134,7 +136,7 @@ export class Match {
     this.tick();
     this.seat.take(view.seat, view.roles);
     if (before && before.plies !== view.plies && this.wanted === null) this.tellMove();
-    if (view.outcome !== "running" && before?.outcome === "running") announce(`${ENDS[view.outcome]} ${this.result()}`);
+    if (view.outcome !== "running" && before?.outcome === "running") announce(`${ending(view.outcome)} ${this.judge()} ${this.result()}`);
     this.show();
   }
 
@@ -156,12 +158,31 @@ export class Match {
           {},
           h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }),
           h("span", { class: "role" }, plain(role)),
-          h("span", { class: "quiet player" }, match.players[index] ?? ""),
+          h("span", { class: "quiet player" }, playerName(match.players[index])),
           h("span", { class: "figure" }, match.goals.length ? String(match.goals[index] ?? "no value") : ""),
         ),
       ),
     );
-    this.state.textContent = match.outcome === "running" ? match.phase : ENDS[match.outcome];
+    this.state.textContent = match.outcome === "running" ? match.phase : ending(match.outcome);
+    const verdict = this.judge();
+    this.verdict.hidden = verdict === "";
+    this.verdict.textContent = verdict;
+    for (const action of [this.again, this.swap]) action.hidden = !match.again;
+    this.swap.hidden ||= match.roles.length < 2;
+    this.record.hidden = !match.record;
+    this.next.hidden = !match.again && !match.record;
+    this.again.classList.toggle("primary", match.outcome !== "running");
+  }
+
+  /** Says how a match ended for the only person in it. */
+  judge() {
+    const { goals, players } = this.match;
+    const mine = players.indexOf("human");
+    if (mine < 0 || mine !== players.lastIndexOf("human") || (goals[mine] ?? null) === null) return "";
+    const others = goals.filter((goal, index) => index !== mine && goal !== null);
+    if (!others.length) return `You got ${goals[mine]}.`;
+    const best = Math.max(...others);
+    return goals[mine] > best ? "You won." : goals[mine] < best ? "You lost." : "It is a draw.";
   }
 
   result() {
@@ -332,8 +353,7 @@ export class Match {
     }
     this.drawn = drawing.known ? version : null;
     paint(this.element, drawing.colours);
-    const pictures = drawing.svg.map(picture).filter((svg) => svg !== null);
-    for (const svg of pictures) svg.style.width = `${Math.round(pictureWidth(svg, pictures.length))}px`;
+    const pictures = boards(drawing);
     this.board.replaceChildren(...pictures);
     this.board.hidden = !pictures.length;
     const doubt = step.states > 1 ? `The likeliest of ${step.states} states that fit what was told.` : "";
@@ -347,14 +367,18 @@ export class Match {
 
   // --- a person plays
 
-  async act(action, data) {
-    const response = await fetch(`/page/matches/${encodeURIComponent(this.key)}/${action}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "X-Page-Token": this.token ?? "" },
-      body: JSON.stringify(data),
-    });
-    if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
-    return response.json();
+  act(action, data) {
+    return post(`/page/matches/${encodeURIComponent(this.key)}/${action}`, data, this.token);
+  }
+
+  /** Begins another match of these rules, `again` or `swap`, and shows it. */
+  async another(action) {
+    this.message.textContent = "Setting up …";
+    try {
+      location.hash = `#/match/${(await this.act(action, {})).key}`;
+    } catch (error) {
+      this.message.textContent = error.message;
+    }
   }
 
   clickBoard(event) {
