@@ -41,6 +41,8 @@ function show(next) {
   view = next;
   content.replaceChildren(view.element);
   window.scrollTo(0, 0);
+  // The way to the rules leads to those seen last.
+  if (view instanceof Sheet) ways.lastElementChild.href = view.way;
   for (const link of ways.children) {
     if (link.hash === view.way) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

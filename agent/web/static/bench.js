@@ -90,25 +90,24 @@ export class Bench {
   }
 
   take(view) {
-    const ran = this.view?.running;
+    const ran = this.view && !this.view.done;
     this.view = view;
-    const reports = view.reports.map(({ report }) => report);
-    const known = reports.filter((report) => report !== null);
+    const known = view.reports.filter((report) => report !== null);
     const sum = (name) => known.reduce((total, report) => total + report[name], 0);
     const [played, planned] = [sum("matches"), sum("of")];
     this.title.textContent = view.title;
     document.title = `${view.title} – ggp-agent`;
     const seconds = Math.max(0, ...known.map((report) => report.seconds));
-    const ended = view.running ? "" : known.length === reports.length && known.every((report) => report.done) ? " · done" : " · stopped";
-    this.state.textContent = known.length ? `${played} of ${planned} matches · ${duration(seconds)}${ended}` : view.running ? "setting up" : "stopped";
-    this.bar.hidden = this.stopButton.hidden = !view.running;
+    const ended = !view.done ? "" : view.stopped ? " · stopped" : " · done";
+    this.state.textContent = known.length ? `${played} of ${planned} matches · ${duration(seconds)}${ended}` : view.done ? "over" : "setting up";
+    this.bar.hidden = this.stopButton.hidden = view.done;
     if (planned) {
       this.bar.max = planned;
       this.bar.value = played;
     }
-    this.message.textContent = view.error ?? "";
-    Object.assign(this.element.dataset, { matches: played, running: view.running });
-    if (ran && !view.running) announce(`The bench is over after ${played} matches.`);
+    this.message.textContent = view.errors.filter((error) => error !== null).join("\n");
+    Object.assign(this.element.dataset, { matches: played, done: view.done });
+    if (ran && view.done) announce(`The bench is over after ${played} matches.`);
     if (!known.length) return;
     this.showProblems();
     this.showFigures();
@@ -117,26 +116,26 @@ export class Bench {
 
   /** Returns the names of the sheets, told apart where they have one name. */
   get names() {
-    const titles = this.view.reports.map(({ title }) => title);
+    const titles = this.view.reports.map((report, index) => report?.game ?? COMPARED[index]);
     return titles.length > 1 && titles[0] === titles[1] ? COMPARED : titles;
   }
 
   showProblems() {
-    const { reports, running } = this.view;
+    const { reports, done } = this.view;
     const several = reports.length > 1;
-    const items = reports.flatMap(({ report }, index) =>
+    const items = reports.flatMap((report, index) =>
       (report?.problems ?? []).map(({ kind, text, line }) =>
         h("li", {}, h("strong", {}, kind.replaceAll("_", " ")), several && h("span", { class: "quiet" }, ` in ${this.names[index]}`), h("p", {}, text, line !== null && line !== undefined && h("span", { class: "quiet" }, ` (line ${line})`))),
       ),
     );
-    this.problemSection.hidden = !items.length && running;
+    this.problemSection.hidden = !items.length && !done;
     this.problems.replaceChildren(...(items.length ? items : [h("li", { class: "none" }, "None was found.")]));
   }
 
   showFigures() {
     const { reports } = this.view;
     const several = reports.length > 1;
-    const byKey = reports.map(({ report }) => new Map((report?.figures ?? []).map((one) => [one.key, one])));
+    const byKey = reports.map((report) => new Map((report?.figures ?? []).map((one) => [one.key, one])));
     const rows = [...new Map(byKey.flatMap((figures) => [...figures])).values()].map(({ key, name, definition, source }) => {
       const found = byKey.map((figures) => figures.get(key) ?? null);
       const drawn = range(found.filter((one) => one !== null));
@@ -166,7 +165,7 @@ export class Bench {
   showPlots() {
     const { reports } = this.view;
     const all = new Map();
-    reports.forEach(({ report }, index) => {
+    reports.forEach((report, index) => {
       for (const drawn of report?.plots ?? []) {
         const shown = all.get(drawn.key) ?? { ...drawn, series: [] };
         drawn.series.forEach(({ name, points }, role) => {

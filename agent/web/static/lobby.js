@@ -2,7 +2,7 @@
 import { h, lobby, paint, plain, remember, thumbnail } from "./dom.js";
 import { begin, fileButton, openBenchForm, openFile, openMatchForm, strengthControl, usual } from "./setup.js";
 
-const KERNEL_MILLISECONDS = 2000;
+const AGAIN_MILLISECONDS = 2000;
 
 export class Lobby {
   constructor() {
@@ -10,6 +10,8 @@ export class Lobby {
     this.bar = h("progress", { "aria-label": "Preparation" });
     this.preparing = h("p", { class: "preparing", hidden: true }, this.bar, h("span", {}, "The agent prepares itself for this machine, once. You can play meanwhile; the first match begins a little later."));
     this.cards = h("div", { class: "games" });
+    this.shown = 0;
+    this.drawing = h("p", { class: "quiet" }, "The games are being set up …");
     this.strengthPlace = h("div", {});
     const files = fileButton("Open a file …", ".kif,.gdl,.txt,.json", (file) => this.open_(file));
     this.element = h(
@@ -19,6 +21,7 @@ export class Lobby {
       h("div", { class: "tools" }, this.strengthPlace, h("div", { class: "actions" }, files, h("a", { class: "button", href: "#/sheet" }, "Write or paste rules"))),
       this.preparing,
       this.message,
+      this.drawing,
       this.cards,
     );
   }
@@ -27,11 +30,11 @@ export class Lobby {
     try {
       const found = await lobby();
       this.strengthPlace.replaceChildren(strengthControl(found.levels).element);
-      const given = found.given ? [this.givenCard(found.given)] : [];
-      this.cards.replaceChildren(...given, ...found.games.map((game) => this.card(game, found)));
-      this.wait(found.kernels);
+      if (found.given) this.cards.append(this.givenCard(found.given));
+      this.take(found);
     } catch (error) {
       this.message.textContent = error.message;
+      this.drawing.hidden = true;
     }
   }
 
@@ -39,12 +42,16 @@ export class Lobby {
     clearTimeout(this.later);
   }
 
-  /** Shows how far the preparation of the agent is, until it is done. */
-  wait({ ready, of }) {
+  /** Shows the games, and how far the preparation of the agent is, until that is done. */
+  take(found) {
+    const { ready, of } = found.kernels;
+    this.cards.append(...found.games.slice(this.shown).map((game) => this.card(game, found)));
+    this.shown = found.games.length;
     this.preparing.hidden = ready >= of;
     this.bar.max = of;
     this.bar.value = ready;
-    if (ready < of) this.later = setTimeout(async () => this.wait((await lobby().catch(() => null))?.kernels ?? { ready, of }), KERNEL_MILLISECONDS);
+    this.drawing.hidden = !found.drawing;
+    if (ready < of || found.drawing) this.later = setTimeout(async () => this.take(await lobby().catch(() => found)), AGAIN_MILLISECONDS);
   }
 
   async open_(file) {
@@ -78,7 +85,7 @@ export class Lobby {
         "div",
         { class: "actions" },
         play,
-        h("button", { type: "button", onclick: () => openMatchForm(title, { name }, roles, levels) }, "Set up …", spoken.cloneNode(true)),
+        h("button", { type: "button", onclick: () => openMatchForm(title, { name }, roles, levels, picture?.colours) }, "Set up …", spoken.cloneNode(true)),
         h("span", { class: "more" }, h("a", { href: `#/sheet/${encodeURIComponent(name)}` }, "Rules", spoken.cloneNode(true)), h("button", { type: "button", class: "link", onclick: () => openBenchForm(`Bench of ${title}`, { name }, games.filter((other) => other !== game)) }, "Bench", spoken.cloneNode(true))),
       ),
     );

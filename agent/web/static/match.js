@@ -11,6 +11,7 @@ const ENDS = {
   stalled: "The match has stalled: a role has no legal move although it is not over.",
   aborted: "The match was aborted.",
   stopped: "The match was stopped by its manager.",
+  resigned: "The match was resigned.",
 };
 
 const CLOCK_MILLISECONDS = 100;
@@ -37,8 +38,9 @@ export class Match {
     this.message = h("p", { class: "quiet", role: "status" });
     this.again = h("button", { type: "button", onclick: () => this.another("again") }, "Again");
     this.swap = h("button", { type: "button", title: "Again, with the roles exchanged", onclick: () => this.another("swap") }, "The other side");
+    this.end = h("button", { type: "button", onclick: () => this.another("stop") }, "Stop");
     this.record = h("a", { class: "button", href: `/page/matches/${encodeURIComponent(key)}/record`, download: `${key}.json` }, "Save the match");
-    this.next = h("div", { class: "actions" }, this.again, this.swap, this.record);
+    this.next = h("div", { class: "actions" }, this.again, this.swap, this.end, this.record);
     this.clockFill = h("i", { class: "fill" });
     this.clockMargin = h("i", { class: "kept-back" });
     this.clockText = h("span", { class: "figure" });
@@ -102,6 +104,7 @@ export class Match {
     document.title = "Match – ggp-agent";
     this.stop = follow(`/page/events?match=${encodeURIComponent(this.key)}`, "match", (view) => this.take(view), tell);
     get(`/page/matches/${encodeURIComponent(this.key)}`).catch((error) => {
+      if (this.match) return;
       this.stop();
       tell("");
       this.element.replaceChildren(h("div", { class: "empty" }, h("p", {}, error.message), h("p", {}, h("a", { href: "#/" }, "All matches"))));
@@ -150,7 +153,8 @@ export class Match {
     this.title.replaceChildren(match.game, match.id && match.id !== match.game ? h("small", { class: "quiet id" }, ` ${match.id}`) : "");
     document.title = `${match.game} – ggp-agent`;
     const [start, play] = match.clocks;
-    this.meta.textContent = start === null ? "" : `clocks ${start} s and ${play} s · ${new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}`;
+    const began = new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+    this.meta.textContent = start === null ? "" : this.levelled ? began : `clocks ${start} s and ${play} s · ${began}`;
     this.players.replaceChildren(
       ...match.roles.map((role, index) =>
         h(
@@ -169,6 +173,7 @@ export class Match {
     this.verdict.textContent = verdict;
     for (const action of [this.again, this.swap]) action.hidden = !match.again;
     this.swap.hidden ||= match.roles.length < 2;
+    this.end.hidden = !match.again || match.outcome !== "running" || match.players.includes("human");
     this.record.hidden = !match.record;
     this.next.hidden = !match.again && !match.record;
     this.again.classList.toggle("primary", match.outcome !== "running");
@@ -176,13 +181,19 @@ export class Match {
 
   /** Says how a match ended for the only person in it. */
   judge() {
-    const { goals, players } = this.match;
+    const { goals, players, resigned } = this.match;
     const mine = players.indexOf("human");
+    if (mine >= 0 && resigned === mine) return "You resigned.";
     if (mine < 0 || mine !== players.lastIndexOf("human") || (goals[mine] ?? null) === null) return "";
     const others = goals.filter((goal, index) => index !== mine && goal !== null);
     if (!others.length) return `You got ${goals[mine]}.`;
     const best = Math.max(...others);
     return goals[mine] > best ? "You won." : goals[mine] < best ? "You lost." : "It is a draw.";
+  }
+
+  /** Whether an agent plays at a level, for which clocks do not count. */
+  get levelled() {
+    return this.match?.players.some((player) => player.startsWith("agent:"));
   }
 
   result() {
@@ -229,7 +240,7 @@ export class Match {
   }
 
   tick() {
-    const clock = this.match?.clock;
+    const clock = this.levelled ? null : this.match?.clock;
     this.clock.hidden = !clock;
     if (!clock || document.hidden) return;
     const left = clock.left - (performance.now() - this.clockAt) / 1000;
@@ -371,11 +382,13 @@ export class Match {
     return post(`/page/matches/${encodeURIComponent(this.key)}/${action}`, data, this.token);
   }
 
-  /** Begins another match of these rules, `again` or `swap`, and shows it. */
+  /** Ends the match, by `stop`, or begins another one of these rules, by `again` or `swap`, and shows it. */
   async another(action) {
-    this.message.textContent = "Setting up …";
+    this.message.textContent = "One moment …";
     try {
-      location.hash = `#/match/${(await this.act(action, {})).key}`;
+      const { key } = await this.act(action, {});
+      this.message.textContent = "";
+      if (key) location.hash = `#/match/${key}`;
     } catch (error) {
       this.message.textContent = error.message;
     }

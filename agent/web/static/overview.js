@@ -10,6 +10,7 @@ const ENDS = {
   stalled: "stalled: a role had no legal move",
   aborted: "aborted",
   stopped: "stopped by its manager",
+  resigned: "resigned",
 };
 
 export class Overview {

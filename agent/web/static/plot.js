@@ -80,8 +80,8 @@ export function lines(room, { title, x: across, y: up, series }) {
   const width = Math.max(NARROWEST, room);
   const points = series.flatMap((one) => one.points);
   const last = Math.max(1, ...points.map(([at]) => at));
-  const [least, most] = [Math.min(0, ...points.map(([, value]) => value)), Math.max(...points.map(([, value]) => value), 0) || 1];
-  const marks = [least, (least + most) / 2, most];
+  const marks = rounded(Math.min(0, ...points.map(([, value]) => value)), Math.max(0, ...points.map(([, value]) => value)));
+  const [least, most] = [marks[0], marks[marks.length - 1]];
   const left = Math.max(LEFT, 12 + DIGIT * Math.max(...marks.map((value) => short(value).length)));
   const x = (at) => left + (at / last) * (width - left - RIGHT);
   const y = (value) => TOP + ((most - value) / (most - least)) * (HEIGHT - TOP - BOTTOM);
@@ -104,6 +104,15 @@ export function lines(room, { title, x: across, y: up, series }) {
   }
   svg.setAttribute("aria-label", `${title}. ${words.join("; ")}.`);
   return h("figure", {}, h("h3", {}, title), svg, h("figcaption", { class: "quiet" }, `${up} by ${across}. `, legend.length > 1 ? legend : null));
+}
+
+/** Returns round numbers about as far apart as a third of the range, which they cover. */
+function rounded(least, most) {
+  const power = 10 ** Math.floor(Math.log10((most - least) / 3 || 1));
+  const step = power * [1, 2, 2.5, 5, 10].find((one) => 3 * one * power >= (most - least) * 0.999);
+  const found = [];
+  for (let at = Math.floor(least / step); (at - 1) * step < most * 0.999 || found.length < 2; at += 1) found.push(Number((at * step).toPrecision(6)));
+  return found;
 }
 
 function ticks(last) {

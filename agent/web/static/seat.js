@@ -40,7 +40,6 @@ export class SeatPanel {
     this.title.textContent = `Your move: ${plain(roles[seat.role])}`;
     this.hintButton.hidden = !seat.hint;
     this.undoButton.hidden = !seat.undo;
-    this.resignButton.hidden = !seat.resign;
     this.reconsider();
     this.message.textContent = "";
     this.restart();

@@ -1,5 +1,5 @@
 // Forms that begin a match or a bench. A sheet is `{name}` for one of the lobby's, or `{name, text}`.
-import { capital, get, h, plain, post, recall, remember } from "./dom.js";
+import { capital, h, paint, plain, post, recall, remember } from "./dom.js";
 
 const SECONDS = 2;
 const MATCHES = 100;
@@ -15,7 +15,7 @@ let made = 0;
 /** Makes the choice of the agent's strength; it is kept in this browser. */
 export function strengthControl(levels) {
   const name = `strength-${(made += 1)}`;
-  const seconds = h("input", { type: "number", min: 0.1, max: 600, step: "any", required: true, "aria-label": "Seconds per move", onchange: () => keep() });
+  const seconds = h("input", { type: "number", min: 1, max: 600, required: true, "aria-label": "Seconds per move", onchange: () => keep() });
   const choices = [...levels, ""].map((level) => h("input", { type: "radio", name, value: level, onchange: () => keep() }));
   const time = h("span", { class: "time" }, seconds, " s per move");
   const update = () => {
@@ -88,7 +88,7 @@ function openDialog(title, button, fields, act) {
 }
 
 /** Opens the form of a match: who plays each role, and how strong the agent is. */
-export function openMatchForm(title, sheet, roles, levels) {
+export function openMatchForm(title, sheet, roles, levels, colours = []) {
   const rows = roles.map((role, index) => {
     const select = h("select", { "aria-label": `Player of ${plain(role)}` }, PLAYERS.map(([value, text]) => h("option", { value }, text)));
     const address = h("input", { type: "url", placeholder: "http://localhost:9147", "aria-label": `Address of the player of ${plain(role)}`, pattern: "https?://.+", required: true });
@@ -102,6 +102,7 @@ export function openMatchForm(title, sheet, roles, levels) {
     return { element, player: () => select.value || address.value };
   });
   const players = h("fieldset", {}, h("legend", {}, "Players"), rows.map(({ element }) => element));
+  paint(players, colours);
   const note = h("p", { class: "quiet" }, "The levels look at a fixed number of positions: they play the same games on every machine.");
   openDialog(title, "Begin", [players, strengthControl(levels).element, note], () => begin(sheet, rows.map(({ player }) => player())));
 }
@@ -112,7 +113,7 @@ export function openBenchForm(title, sheet, games) {
     const input = h("input", { type: "number", value, required: true, ...attributes });
     return [h("label", { class: "field" }, h("span", {}, label), input), input];
   };
-  const [matchField, matches] = number("Matches", MATCHES, { min: 1, max: 10000 });
+  const [matchField, matches] = number("Matches", MATCHES, { min: 1, max: 1000 });
   const [timeField, seconds] = number("Seconds per move", BENCH_SECONDS, { min: 0.01, max: 60, step: "any" });
   const last = recall(`bench:${sheet.name}`);
   const others = [["", "nothing"], ...(last === null || last === sheet.text ? [] : [["last", "these rules as they were at the last bench"]]), ["file", "a file …"], ...games.map(({ name, title: of }) => [`name:${name}`, of])];
@@ -133,7 +134,7 @@ export function openBenchForm(title, sheet, games) {
   ];
   const compared = async () => {
     if (other.value === "") return {};
-    if (other.value === "last") return { compare: { name: "the last version", text: last } };
+    if (other.value === "last") return { compare: { name: "last_version", text: last } };
     if (other.value === "file") return { compare: { name: stem(file.files[0].name), text: await file.files[0].text() } };
     return { compare: { name: other.value.slice("name:".length) } };
   };

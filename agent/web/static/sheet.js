@@ -1,14 +1,14 @@
 // A rulesheet beside its first position: the text is checked as it is typed, and can be played and benched.
 import { boards, capital, get, h, lobby, paint, plain, post, recall, remember } from "./dom.js";
 import { factTable } from "./facts.js";
-import { begin, fileButton, openBenchForm, openFile, openMatchForm, stem, usual } from "./setup.js";
+import { begin, fileButton, openBenchForm, openFile, openMatchForm, usual } from "./setup.js";
 
 const PAUSE_MILLISECONDS = 400;
 
 export class Sheet {
   /** `name` is one of the lobby's sheets; null for the person's own. */
   constructor(name) {
-    this.way = "#/sheet";
+    this.way = name === null ? "#/sheet" : `#/sheet/${encodeURIComponent(name)}`;
     this.name = name;
     this.store = name === null ? "sheet" : `sheet:${name}`;
     this.title = h("h1", {}, name ?? "Rules");
@@ -31,8 +31,8 @@ export class Sheet {
     this.message = h("p", { class: "trouble", role: "alert" });
     const button = (text, onclick, kind = "") => h("button", { type: "button", class: kind, onclick }, text);
     this.play = button("Play", () => this.tell(() => begin(this.sheet(), usual(this.roles))), "primary");
-    this.setUp = button("Set up …", () => openMatchForm(this.sheet().name, this.sheet(), this.roles, this.levels));
-    this.bench = button("Bench …", () => openBenchForm(`Bench of ${this.sheet().name}`, this.sheet(), this.games));
+    this.setUp = button("Set up …", () => openMatchForm(this.title.textContent, this.sheet(), this.roles, this.levels, this.colours));
+    this.bench = button("Bench …", () => openBenchForm(`Bench of ${this.title.textContent}`, this.sheet(), this.games));
     this.revert = button("As it was", () => this.put(this.base, true));
     this.revert.hidden = true;
     this.links = h("p", { class: "quiet begin-with" });
@@ -101,7 +101,8 @@ export class Sheet {
   /** Returns what is played: the lobby's sheet, unless its text was changed. */
   sheet() {
     const text = this.area.value;
-    return text === this.base ? { name: this.name } : { name: this.name ?? this.own, text };
+    const known = text === this.base && this.games.some(({ name }) => name === this.name);
+    return known ? { name: this.name } : { name: this.name ?? this.own, text };
   }
 
   put(text, keep = false) {
@@ -185,6 +186,7 @@ export class Sheet {
     this.sides.replaceChildren(...this.roles.map((role, index) => h("li", {}, h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }), plain(role))));
     const { picture } = found ?? {};
     this.diagram.replaceChildren(...(picture ? boards(picture) : []));
+    this.colours = picture?.colours;
     if (picture) paint(this.position, picture.colours);
     const table = picture ? factTable(picture.rest.map(([text]) => [text, false]), []) : null;
     this.facts.replaceChildren(...(table ? [h("h2", {}, picture.svg.length ? "Other facts" : "Facts"), table] : []));
