@@ -4,6 +4,20 @@ import { follow } from "./live.js";
 import { lines } from "./plot.js";
 import { duration, scroll } from "./tournament.js";
 
+const PROBLEMS = {
+  endless: "No end",
+  stuck: "No legal move",
+  low: "Nothing to win",
+  rule: "A rule that never fired",
+  move: "Moves that were never legal",
+  unknown: "A rule that was not followed",
+  failed: "Errors of the search",
+  lost: "Matches missing",
+};
+
+/** Most lines of two sheets in one plot. */
+const MOST_TOGETHER = 4;
+
 const COMPARED = ["these rules", "the others"];
 
 /** Formats a figure with as many digits as are worth reading. */
@@ -125,7 +139,7 @@ export class Bench {
     const several = reports.length > 1;
     const items = reports.flatMap((report, index) =>
       (report?.problems ?? []).map(({ kind, text, line }) =>
-        h("li", {}, h("strong", {}, kind.replaceAll("_", " ")), several && h("span", { class: "quiet" }, ` in ${this.names[index]}`), h("p", {}, text, line !== null && line !== undefined && h("span", { class: "quiet" }, ` (line ${line})`))),
+        h("li", {}, h("strong", {}, PROBLEMS[kind] ?? kind), several && h("span", { class: "quiet" }, ` in ${this.names[index]}`), h("p", {}, text, line !== null && line !== undefined && h("span", { class: "quiet" }, ` (line ${line})`))),
       ),
     );
     this.problemSection.hidden = !items.length && !done;
@@ -149,6 +163,7 @@ export class Bench {
             {},
             h("strong", { class: "figure" }, one ? figure(one.value, one.unit) : "–"),
             one && one.low !== null && h("span", { class: "quiet figure" }, `${figure(one.low)} … ${figure(one.high)}`),
+            one && one.value === null && one.reason && h("span", { class: "quiet" }, one.reason),
             one && bar(one, drawn),
           ),
         ),
@@ -167,12 +182,15 @@ export class Bench {
     const all = new Map();
     reports.forEach((report, index) => {
       for (const drawn of report?.plots ?? []) {
-        const shown = all.get(drawn.key) ?? { ...drawn, series: [] };
-        drawn.series.forEach(({ name, points }, role) => {
+        const several = reports.length > 1;
+        const apart = several && drawn.series.length > MOST_TOGETHER;
+        const key = apart ? `${drawn.key} ${index}` : drawn.key;
+        const shown = all.get(key) ?? { ...drawn, title: apart ? `${drawn.title}: ${this.names[index]}` : drawn.title, series: [] };
+        drawn.series.forEach(({ name, points }, colour) => {
           const text = plain(name);
-          shown.series.push({ name: reports.length > 1 ? `${text}, ${this.names[index]}` : text, points, colour: role, dashed: index > 0 });
+          shown.series.push({ name: several && !apart ? `${text}, ${this.names[index]}` : text, points, colour, dashed: index > 0 && !apart });
         });
-        all.set(drawn.key, shown);
+        all.set(key, shown);
       }
     });
     const filled = [...all.values()].filter(({ series }) => series.some(({ points }) => points.length > 1));

@@ -136,6 +136,11 @@ export function thumbnail(position) {
   return svg ?? h("span", { class: "quiet" }, position?.known ? `${position.rest.length} facts` : "…");
 }
 
+/** Makes the list of the roles, in their colours. */
+export function sides(roles) {
+  return h("ul", { class: "sides", "aria-label": "Roles" }, roles.map((role, index) => h("li", {}, h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }), plain(role))));
+}
+
 /** Names a player for people. */
 export function playerName(player) {
   return player === "human" ? "person" : (player ?? "").replace(/^agent:/, "agent, ");

@@ -1,5 +1,5 @@
 // The lobby: a card for each game, from which one click begins a match of a person against the agent.
-import { h, lobby, paint, plain, remember, thumbnail } from "./dom.js";
+import { h, lobby, paint, remember, sides, thumbnail } from "./dom.js";
 import { begin, fileButton, openBenchForm, openFile, openMatchForm, strengthControl, usual } from "./setup.js";
 
 const AGAIN_MILLISECONDS = 2000;
@@ -78,9 +78,7 @@ export class Lobby {
       "article",
       { class: "game", dataset: { game: name } },
       h("div", { class: "thumbnail", "aria-hidden": "true" }, thumbnail(picture)),
-      h("h3", {}, title),
-      h("p", { class: "sentence" }, sentence),
-      h("ul", { class: "sides", "aria-label": "Roles" }, roles.map((role, index) => h("li", {}, h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }), plain(role)))),
+      h("div", { class: "words" }, h("h3", {}, title), h("p", { class: "sentence" }, sentence), sides(roles)),
       h(
         "div",
         { class: "actions" },

@@ -150,7 +150,7 @@ export class Match {
 
   showHeading() {
     const { match } = this;
-    this.title.replaceChildren(match.game, match.id && match.id !== match.game ? h("small", { class: "quiet id" }, ` ${match.id}`) : "");
+    this.title.replaceChildren(match.game, match.id && match.id !== match.game && !match.id.startsWith(`match.${match.game}.`) ? h("small", { class: "quiet id" }, ` ${match.id}`) : "");
     document.title = `${match.game} – ggp-agent`;
     const [start, play] = match.clocks;
     const began = new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });

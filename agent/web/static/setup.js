@@ -2,8 +2,8 @@
 import { capital, h, paint, plain, post, recall, remember } from "./dom.js";
 
 const SECONDS = 2;
-const MATCHES = 100;
-const BENCH_SECONDS = 0.2;
+const MATCHES = 20;
+const BENCH_SECONDS = 0.1;
 
 const PLAYERS = [["human", "You"], ["agent", "Agent"], ["random", "Random moves"], ["", "Another player …"]];
 

@@ -1,5 +1,5 @@
 // A rulesheet beside its first position: the text is checked as it is typed, and can be played and benched.
-import { boards, capital, get, h, lobby, paint, plain, post, recall, remember } from "./dom.js";
+import { boards, capital, get, h, lobby, paint, post, recall, remember, sides } from "./dom.js";
 import { factTable } from "./facts.js";
 import { begin, fileButton, openBenchForm, openFile, openMatchForm, usual } from "./setup.js";
 
@@ -38,7 +38,7 @@ export class Sheet {
     this.links = h("p", { class: "quiet begin-with" });
     this.diagram = h("div", { class: "diagram" });
     this.note = h("p", { class: "quiet note" });
-    this.sides = h("ul", { class: "sides", "aria-label": "Roles" });
+    this.sides = h("div", {});
     this.facts = h("div", {});
     this.position = h("section", { class: "panel position", "aria-label": "First position" }, h("h2", {}, "First position"), this.diagram, this.note, this.sides, h("div", { class: "actions" }, this.play, this.setUp, this.bench), this.message, this.facts);
     const files = fileButton("Open …", ".kif,.gdl,.txt,.json", (file) => this.tell(() => openFile(file, (sheet) => this.take(sheet))));
@@ -183,7 +183,7 @@ export class Sheet {
       return;
     }
     this.roles = found?.roles ?? [];
-    this.sides.replaceChildren(...this.roles.map((role, index) => h("li", {}, h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }), plain(role))));
+    this.sides.replaceChildren(...(this.roles.length ? [sides(this.roles)] : []));
     const { picture } = found ?? {};
     this.diagram.replaceChildren(...(picture ? boards(picture) : []));
     this.colours = picture?.colours;
@@ -201,7 +201,9 @@ export class Sheet {
   /** Cuts a long line with a caret below to the part around the caret. */
   around(excerpt) {
     const room = Math.max(24, Math.floor((this.area.clientWidth || 600) / 9));
-    const lines = excerpt.replace(/\n$/, "").split("\n");
+    const indented = excerpt.replace(/\n$/, "").split("\n");
+    const indent = Math.min(...indented.map((text) => text.search(/\S|$/)));
+    const lines = indented.map((text) => text.slice(indent));
     const at = (lines[1] ?? "").indexOf("^");
     const from = lines[0].length > room && at > room / 2 ? Math.min(at - Math.floor(room / 2), lines[0].length - room) : 0;
     return lines.map((text) => text.slice(from, from + room)).join("\n");
