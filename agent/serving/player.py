@@ -172,6 +172,10 @@ class Player:
         hopeless = self._keeper.failed if kernel_cache.is_kept() else playing()
         return frozenset(name for name in playing() if name in hopeless or not self._pool.spare_lacks(name))
 
+    def knows(self, match_id: str) -> bool:
+        """Returns whether a match is running."""
+        return match_id in self._matches
+
     @property
     def matches(self) -> tuple[Match, ...]:
         """The running matches."""
@@ -408,6 +412,7 @@ async def serve(
         cleanup_ctx=[playing],
         allow=gatekeeper(options.allow),
         origins=options.browsers,
+        knows=player.knows,
         pages={"/healthz": player.health, "/metrics": player.metrics},
         site=None if page is None else page.handle,
     )
