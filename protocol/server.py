@@ -90,6 +90,7 @@ Site: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 SITE_PATH = "/page/"
 """Prefix of a site's paths; no message begins so."""
 
+
 class ShortestFirst:
     """A lock that of those who wait gets the one with the shortest text: rulesheets in use are far from `MAX_BODY`."""
 

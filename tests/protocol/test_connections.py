@@ -1,4 +1,4 @@
-"""What connections may hold, through real sockets. All of 127.0.0.0/8 is this machine, so that there are several peers."""
+"""What connections may hold, through real sockets. All of 127.0.0.0/8 is this machine: there are several peers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGE = 50_000
 
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Room for thirteen connections without data, four of a peer; beside one, for three large messages, one of a peer."""
+    """Room for thirteen connections without data, four of a peer; for three large messages, one of a peer."""
     monkeypatch.setattr(connections, "MOST_HELD", 13 * connections.CONNECTION_BYTES)
     monkeypatch.setattr(connections, "MOST_HELD_BY_PEER", 4 * connections.CONNECTION_BYTES + 8192)
 
@@ -112,7 +112,7 @@ async def test_all_peers_together_have_a_bound(senders: Senders) -> None:
 
 @pytest.mark.parametrize("line", [b"POST / HTTP/1.0\r\nContent-Length: 900000\r\n\r\n", b"GET /"])
 async def test_slow_large_messages_give_way(senders: Senders, line: bytes) -> None:
-    """Large messages that trickle in, in a body or in a request line, keep no START of the same peer from being read."""
+    """Large messages that trickle in, in a body or a request line, keep no START of the same peer from being read."""
     slow = [await senders.connect(MANAGER) for _ in range(2)]
     for sender in slow:
         sender.send(line + b"(" * 40_000)

@@ -22,7 +22,7 @@ from agent.serving.light_workers import LIGHT, MIN_MEMORY, SPARES, memory_share,
 from agent.serving.player import Player, ServeOptions
 from agent.serving.worker_pool import Worker, WorkerPool
 from agent.worker import crosschecker, messages, session
-from agent.worker.messages import Begin, Channel, Checkpoint, Rest, RulesPart, frame, parts_of
+from agent.worker.messages import Begin, Channel, Checkpoint, Rest, RulesPart, Turn, frame, parts_of
 from protocol.messages import Start
 from tests.agent.serving.virtual import fake_player, run
 from tests.processes import PATIENCE
@@ -107,6 +107,28 @@ async def test_spare_that_hangs_is_found_out(monkeypatch: pytest.MonkeyPatch) ->
     async with asyncio.timeout(PATIENCE):
         while not worker.seems_to_hang():
             await asyncio.sleep(0.02)
+    await worker.close()
+
+
+async def test_worker_that_reads_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for a worker to read it has a bound, whatever keeps it from reading."""
+    monkeypatch.setattr(worker_pool, "MOST_UNREAD", 5)
+    worker = await Worker.start(MIN_MEMORY, LIGHT)
+    await asyncio.wait_for(worker.warm.wait(), PATIENCE)
+    os.kill(worker.pid, signal.SIGSTOP)
+    for _ in range(20):
+        worker.send(Turn((("x" * 100_000,),), None))
+        await asyncio.sleep(0)
+    await asyncio.wait_for(worker.lost.wait(), PATIENCE)
+    await worker.close()
+
+
+async def test_worker_that_reports_too_much_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report beyond the bound is not read."""
+    monkeypatch.setattr(worker_pool, "MOST_REPORT", 2)
+    worker = await Worker.start(MIN_MEMORY, LIGHT)
+    await asyncio.wait_for(worker.lost.wait(), PATIENCE)
+    assert worker._told is None
     await worker.close()
 
 
