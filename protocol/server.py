@@ -128,7 +128,7 @@ class ShortestFirst:
 
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
 GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
-ORIGINS: web.AppKey[frozenset[str]] = web.AppKey("origins")
+ORIGINS: web.AppKey[Collection[str]] = web.AppKey("origins")
 STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
 KNOWS: web.AppKey[Callable[[str], bool]] = web.AppKey("knows")
 BODY_LIMIT = web.AppKey("body_limit", int)

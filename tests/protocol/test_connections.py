@@ -22,6 +22,7 @@ LARGE = 50_000
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for thirteen connections without data, four of a peer; for three large messages, one of a peer."""
+    monkeypatch.setattr(connections, "HEADER_TIMEOUT", 600.0)
     monkeypatch.setattr(connections, "MOST_HELD", 13 * connections.CONNECTION_BYTES)
     monkeypatch.setattr(connections, "MOST_HELD_BY_PEER", 4 * connections.CONNECTION_BYTES + 8192)
 
@@ -42,7 +43,7 @@ class Sender:
     async def answer(self) -> bytes:
         """Returns the body of the answer; empty where the connection was closed instead."""
         try:
-            return (await self._reader.read()).partition(b"\r\n\r\n")[2]
+            return (await asyncio.wait_for(self._reader.read(), 60)).partition(b"\r\n\r\n")[2]
         except ConnectionError:
             return b""
 
