@@ -387,7 +387,7 @@ def _parse_path(target: str) -> tuple[Message, Dialect]:
 
 def _response(request: web.Request, text: str) -> web.Response:
     headers = {"Content-Type": "text/acl", "Vary": "Origin"}
-    origin = request.headers.get("Origin")
+    origin = request.headers.get("Origin", "")
     if origin in request.app[ORIGINS]:
         allowed = request.headers.get("Access-Control-Request-Headers", "Sender, Receiver, Content-Type, Accept")
         headers |= {
