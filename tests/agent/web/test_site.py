@@ -196,7 +196,7 @@ async def test_failing_pictures_are_lists(monkeypatch: pytest.MonkeyPatch, caplo
     def fail(*arguments: object) -> None:
         raise RuntimeError("no board today")
 
-    monkeypatch.setattr("agent.web.pictures.Layout", SimpleNamespace(find=fail))
+    monkeypatch.setattr("agent.web.pictures.Pictures._ask", fail)
     gallery = Gallery()
     transcript = small_match(gallery)
     async with (
