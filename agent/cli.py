@@ -12,7 +12,7 @@ from agent.commands import inspect, match, ping, play, replay, serve, validate
 from agent.commands.completion import add_completion
 from agent.commands.options import DIFFERENT, INTERRUPTED, UNREAD, WRONG_INPUT, write_json
 from agent.console import open_streams, quietness
-from agent.lab.commands import bench, conform, gaps, perft, soak, solve, tactics, tournament, train
+from agent.lab.commands import balance, bench, conform, gaps, perft, rate, soak, solve, tactics, tournament, train
 
 LABORATORY = (bench, conform, tactics, perft, solve, soak, gaps, train)
 """Commands below `ggp-agent lab`, in the order of its help."""
@@ -111,6 +111,8 @@ def make_parser() -> argparse.ArgumentParser:
     match.add(commands)
     replay.add(commands, tournament.read_log)
     tournament.add(commands)
+    balance.add(commands)
+    rate.add(commands)
     for command in (ping, inspect, validate):
         command.add(commands)
     laboratory = commands.add_parser(

@@ -78,7 +78,7 @@ class ChildProcess:
         """Starts `work(pipe, *arguments)` in a new process.
 
         A forked child has everything its parent has loaded; fork before other threads hold locks that the work needs.
-        A spawned one starts afresh; spawn in the main thread. A child that may not have children of its own is killed
+        A spawned one starts afresh. A child that may not have children of its own is killed
         at this process's exit.
         """
         ours, theirs = multiprocessing.Pipe()
@@ -175,6 +175,7 @@ def _main(
 ) -> None:
     # A terminal sends Ctrl-C to all processes; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if parents_end is not None:
         parents_end.close()
     parent = multiprocessing.parent_process()
@@ -187,6 +188,9 @@ def _main(
         # Protocol 5 writes arrays without copying them.
         message = pickle.dumps(work(pipe, *arguments), protocol=5)
     except MemoryError as error:
+        # The report needs memory, too.
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
         memory = bounds.memory_bytes
         known = error if memory is None else LimitError(f"more than {memory >> 20} MiB of memory")
         message = pickle.dumps(_Raised(known))
@@ -229,13 +233,14 @@ def _end_with(parent: int) -> None:
 
 @contextlib.contextmanager
 def _spawning() -> Iterator[None]:
-    """Within, processes that start ignore Ctrl-C and import nothing from the current folder, also before `_main`."""
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Within, processes that this thread starts do not take Ctrl-C, also before `_main`, and import nothing from the
+    current folder."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if before is None:
             del os.environ[_SAFE_PATH]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 PATIENCE = 300.0
@@ -29,3 +33,20 @@ def runs(process: int) -> bool:
 def children_of(process: int) -> list[int]:
     """The children of a process."""
     return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+@contextmanager
+def throttled() -> Iterator[None]:
+    """This process and those that it starts share one core with two others that are always busy."""
+    cores = os.sched_getaffinity(0)
+    core = min(cores)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        for process in (0, *(one.pid for one in busy)):
+            os.sched_setaffinity(process, {core})
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+        for one in busy:
+            one.kill()
+            one.wait()

@@ -52,8 +52,9 @@ def add(commands: Commands) -> None:
         required=True,
         metavar="A,B[,C..]",
         help="one player per role, in the order of the roles: an address such as http://localhost:9147, or one of "
-        "`agent` (a new process of this agent), `random`, `legal` (always the first legal move), `human` (you: on the "
-        "page with --watch, else in the terminal). A role named `random` is played by the referee and takes no player",
+        "`agent` (a new process of this agent; at a level: `agent:easy`, `agent:normal`, `agent:strong`), `random`, "
+        "`legal` (always the first legal move), `human` (you: on the page with --watch, else in the terminal). "
+        "A role named `random` is played by the referee and takes no player",
     )
     add_manager_options(parser, "the players")
     parser.add_argument(

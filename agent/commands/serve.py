@@ -22,6 +22,7 @@ from agent.commands.options import (
     write_json,
 )
 from agent.errors import InputError
+from agent.search.levels import LEVELS, PREFIX, level_of
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS
 from games import kernel_cache
 
@@ -123,6 +124,13 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--helpers", type=count, default=0, metavar="N", help="cores of the cluster, at most (default: all)"
     )
+    parser.add_argument(
+        "--level",
+        type=_level,
+        metavar="LEVEL",
+        help=f"play at a level that no clock or machine changes: {', '.join(LEVELS)}, or a number of playouts a move; "
+        "without pondering, memory and helpers (default: as well as the clocks allow)",
+    )
     parser.add_argument("--log-json", action="store_true", help="log a JSON object per line instead of text")
     parser.add_argument(
         "--no-supervisor",
@@ -209,6 +217,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         page=options.page,
         records=options.records,
         cluster=None if options.cluster is None else Cluster(options.cluster, options.helpers),
+        level=options.level,
     )
     try:
         asyncio.run(serve(serving, started, listener, early))
@@ -228,6 +237,12 @@ def _result(options: argparse.Namespace, listener: socket.socket) -> dict[str, o
     address = listener.getsockname()
     host, port = address[:2] if isinstance(address, tuple) else (options.host, options.port)
     return {"host": host, "port": port, "process": os.getpid()}
+
+
+def _level(text: str) -> str:
+    if level_of(PREFIX + text) is None:
+        raise argparse.ArgumentTypeError(f"{text} is none of {', '.join(LEVELS)}, and no number of playouts")
+    return text
 
 
 def _origin(text: str) -> str:

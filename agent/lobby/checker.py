@@ -70,6 +70,8 @@ def _refused(message: str) -> dict[str, Any]:
 
 def _serve(pipe: Connection, bounds: Bounds) -> None:
     # Loaded before the first sheet comes.
+    import agent.sheet
+    import agent.web.drawing
     import games.gdl.interpreter.machine  # noqa: F401
 
     while True:
@@ -87,8 +89,7 @@ def _serve(pipe: Connection, bounds: Bounds) -> None:
 
 def _examine(pipe: Connection, text: str) -> dict[str, Any]:
     from agent.sheet import examine_text
-    from agent.web.pictures import Pictures
-    from agent.web.transcript import Transcript
+    from agent.web import drawing
     from games.gdl.interpreter.machine import Interpreter
     from games.machine import GameError
     from games.roles import is_random_role
@@ -107,12 +108,14 @@ def _examine(pipe: Connection, text: str) -> dict[str, Any]:
     ]
     if sheet is None:
         return {"diagnostics": diagnostics, "roles": None, "picture": None}
-    transcript = Transcript("", "", sheet.roles, (), start_clock=None, play_clock=None, rules=sheet.rulesheet)
     picture = None
     try:
         machine = Interpreter(sheet.checked)
-        transcript.reach(machine.facts(machine.initial()))
-        picture = Pictures().drawing(transcript, 0)
+        facts = machine.facts(machine.initial())
+        layouts: drawing.Layouts = {}
+        drawing.find(layouts, "", [facts], (), sheet.rulesheet, ())
+        drawn = drawing.draw(layouts, "", list(map(write, sheet.roles)), facts, None, (), ())
+        picture = {"ply": 0, "known": True, **drawn}
     except GameError as error:
         diagnostics += _refused(f"has no first position: {error}")["diagnostics"]
     roles = [write(role) for role in sheet.roles if not is_random_role(role)]

@@ -46,9 +46,9 @@ TAIL = 4096
 class AgentProcess:
     """`ggp-agent serve` on a free port; ends with its context, or with the thread that made it."""
 
-    def __init__(self, memory: Path | None = None, *, patient: bool = False) -> None:
+    def __init__(self, memory: Path | None = None, *, patient: bool = False, level: str | None = None) -> None:
         """Starts the process. `memory` is the folder of its learning memory, None for none; `patient` is for matches
-        with a player without a clock. Raises `OSError`."""
+        with a player without a clock; for `level` see `ggp-agent serve --help`. Raises `OSError`."""
         with socket.socket() as probe:
             probe.bind((HOST, 0))
             port = probe.getsockname()[1]
@@ -57,7 +57,8 @@ class AgentProcess:
         self._output = open(os.memfd_create("output"), "w+b")  # noqa: SIM115 - closed with the process
         remembering = ("--no-memory",) if memory is None else ("--memory", str(memory))
         waiting = ("--silence", str(LONG_SECONDS)) if patient else ()
-        arguments = ("serve", "--host", HOST, "--port", str(port), "--workers", "1", *waiting, *remembering)
+        playing = () if level is None else ("--level", level)
+        arguments = ("serve", "--host", HOST, "--port", str(port), "--workers", "1", *waiting, *remembering, *playing)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "agent.cli", *arguments],
             stdin=subprocess.DEVNULL,

@@ -22,6 +22,7 @@ from agent.refereeing.record import MatchRecord, new_match_id
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from agent.refereeing.watching import Door, PersonAtPage, WatchedMatch
 from agent.search.kernel_groups import CIRCUIT, GENERAL, needed_for, playing
+from agent.search.levels import LEVELS, PREFIX, level_of
 from agent.sheet import Sheet, load
 from agent.web.seat import Seat
 from agent.web.site import MATCH_SECONDS
@@ -37,7 +38,7 @@ HUMAN = "human"
 """A person: at the page if there is one, else in the terminal."""
 
 BUILT_IN = ("agent", "random", "legal", HUMAN)
-"""Players without an address: this agent in a process of its own, the house players, a person."""
+"""Players without an address: this agent in a process of its own (also at a level), the house players, a person."""
 
 REFEREE = "referee"
 """Name of the random role's player in the record."""
@@ -69,11 +70,13 @@ def host_match(
     assigned = _assign(sheet, players)
     # Agent processes need more kernels, which may be compiled while they use the circuit's.
     with contextlib.ExitStack() as stack:
-        keeper = prepare((CIRCUIT,), beside=playing() if "agent" in players else ())
+        keeper = prepare((CIRCUIT,), beside=playing() if "agent" in map(_kind, players) else ())
         stack.enter_context(contextlib.closing(keeper))
         patient = "human" in assigned and human_clock is None
         agents = [
-            stack.enter_context(AgentProcess(memory, patient=patient)) for player in assigned if player == "agent"
+            stack.enter_context(AgentProcess(memory, patient=patient, level=player.partition(PREFIX)[2] or None))
+            for player in assigned
+            if _kind(player) == "agent"
         ]
         print(f"setting up {sheet.name} ...", flush=True)
         # Before there are any threads: compiling forks.
@@ -100,12 +103,17 @@ def host_match(
     return record
 
 
+def _kind(player: str) -> str:
+    return "agent" if level_of(player) is not None else player
+
+
 def _assign(sheet: Sheet, players: Sequence[str]) -> list[str]:
     """Returns the player of each role. Raises `InputError`."""
     for player in players:
-        if player not in BUILT_IN and not player.startswith(("http://", "https://")):
-            raise InputError(f"{player}: a player is an address (http://host:port) or one of {', '.join(BUILT_IN)}")
-    twice = given_twice([player for player in players if player not in BUILT_IN])
+        if _kind(player) not in BUILT_IN and not player.startswith(("http://", "https://")):
+            known = ", ".join((*BUILT_IN, *(PREFIX + level for level in LEVELS)))
+            raise InputError(f"{player}: a player is an address (http://host:port) or one of {known}")
+    twice = given_twice([player for player in players if _kind(player) not in BUILT_IN])
     if twice is not None:
         raise InputError(
             f"{twice} is there twice: a server plays one role of a match. Start another server on another port"
@@ -184,7 +192,7 @@ class Hosting:
     @property
     def _friendly(self) -> bool:
         """Whether moves may be taken back: all players are on this machine, and the rules allow it."""
-        local = all(player in (*BUILT_IN, REFEREE) for player in self._record.players)
+        local = all(_kind(player) in (*BUILT_IN, REFEREE) for player in self._record.players)
         return local and from_position(self._rulesheet, ()) is not None
 
     async def _gather(
@@ -208,7 +216,7 @@ class Hosting:
                     client = PersonAtTerminal(machine, index, keyboard, seconds=self._human_clock, hint=hint)
             elif player != REFEREE:
                 url = player
-                if player == "agent":
+                if _kind(player) == "agent":
                     agent = next(waiting)
                     await agent.wait_until_available(self._announce, self._kernels)
                     url = agent.url

@@ -4,5 +4,6 @@
 or tree search (`tree`), whichever does better; `learning` learns the `evaluation` of alpha-beta; `subgames` plays games
 that fall apart. `tree` searches any game that has a circuit, `planning` adds a planner for one player, `montecarlo`
 plays anything. `reversi` and `blokbox` play the native families. `alphabeta` is the search that these and `pvs` share;
-`team` is the contract of helpers; `kernel_groups` says what is compiled ahead.
+`team` is the contract of helpers; `levels` fixes what time would decide, `leveled` plays by it;
+`kernel_groups` says what is compiled ahead.
 """

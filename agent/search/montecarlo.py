@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import heapq
 import math
-import random
 import time
 from contextlib import suppress
+from random import Random
 
 from agent.search.engine import MOST_CANDIDATES, Candidate, Engine, Limit, Opinion, Report, Score, StopFlag
 from games.machine import NO_MOVE, GoalScale, Interrupted, State, StateMachine, Term, points
@@ -53,7 +53,7 @@ class Node:
         self.children: dict[tuple[int, ...], Node] = {}
         """Children by each role's index into its moves."""
 
-    def select(self, scale: GoalScale) -> tuple[int, ...]:
+    def select(self, scale: GoalScale, random: Random) -> tuple[int, ...]:
         """The joint move to try next: each role's upper confidence bound, untried moves first."""
         log_visits = math.log(self.visits + 1)
         simultaneous = sum(len(moves) > 1 for moves in self.moves) > 1
@@ -79,14 +79,19 @@ class Node:
 
 
 class MonteCarlo(Engine):
-    """Upper confidence trees, one playout at a time, for one role."""
+    """Upper confidence trees, one playout at a time, for one role.
+
+    With a `seed` nothing depends on the machine's speed in searches by number of nodes: no playout is cut off.
+    """
 
     name = "monte-carlo"
     reason = "there is no circuit of the rules (yet): random matches on the interpreter"
 
-    def __init__(self, machine: StateMachine, role: int) -> None:
+    def __init__(self, machine: StateMachine, role: int, seed: int | None = None) -> None:
         self._machine = machine
         self._role = role
+        self._random = Random(seed)
+        self._playout_seconds = PLAYOUT_SECONDS if seed is None else math.inf
         self._scale = machine.goal_scale
         """The range of the goals seen."""
         self._root: Node | None = None
@@ -114,7 +119,7 @@ class MonteCarlo(Engine):
             report(Opinion(moves[0], final=True))
             return
         if not root.visits:
-            report(Opinion(random.choice(moves)))
+            report(Opinion(self._random.choice(moves)))
         # The machine may need seconds for one step.
         with self._machine.interruptible(lambda: bool(stop[0])), suppress(Interrupted):
             end = math.inf if limit.nodes is None else root.visits + limit.nodes
@@ -138,7 +143,7 @@ class MonteCarlo(Engine):
         path: list[tuple[Node, tuple[int, ...]]] = []
         while node.goals is None:
             _check(stop)
-            choice = node.select(self._scale)
+            choice = node.select(self._scale, self._random)
             path.append((node, choice))
             child = node.children.get(choice)
             if child is None:
@@ -160,11 +165,11 @@ class MonteCarlo(Engine):
         """The goals of a random match from a node on."""
         machine = self._machine
         roles = range(len(machine.roles))
-        end = time.monotonic() + PLAYOUT_SECONDS
+        end = time.monotonic() + self._playout_seconds
         state, moves = node.state, node.moves
         while True:
             _check(stop)
-            state = machine.next(state, [random.choice(options) for options in moves])
+            state = machine.next(state, [self._random.choice(options) for options in moves])
             _check(stop)
             if machine.terminal(state):
                 return _final_goals(machine, state)

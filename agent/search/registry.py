@@ -84,7 +84,7 @@ def engines_for(
             continue
         try:
             if group in (ALPHA_BETA, TREE):
-                stuck = _gets_stuck(machine) if stuck is None else stuck
+                stuck = gets_stuck(machine) if stuck is None else stuck
                 if stuck:
                     continue
             engine = factory(machine, role)
@@ -98,7 +98,7 @@ def engines_for(
     yield MonteCarlo(machine, role)
 
 
-def _gets_stuck(machine: StateMachine) -> bool:
+def gets_stuck(machine: StateMachine) -> bool:
     """Whether in random matches one of several roles has no legal move before the end."""
     if not isinstance(machine, CircuitMachine) or len(machine.roles) == 1:
         return False

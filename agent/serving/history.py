@@ -161,7 +161,14 @@ class MatchHistory:
                 self._note(self._journal.distrusted(count))
 
     def make_begin(
-        self, turn: MatchTurn, *, ponder: bool, compile: bool, memory: Path | None, cluster: Cluster | None = None
+        self,
+        turn: MatchTurn,
+        *,
+        ponder: bool,
+        compile: bool,
+        memory: Path | None,
+        cluster: Cluster | None = None,
+        level: str | None = None,
     ) -> Begin:
         """Returns the command for a worker that joins in this turn."""
         known, first, number = self._checkpoint, len(self._history), self.turns
@@ -170,7 +177,7 @@ class MatchHistory:
             number -= count_turns(self._history[first])
         checkpoint = replace(known, since=tuple(self._history[first:]))
         seconds = turn.deadline.remaining() if turn.deadline is not None else None
-        return Begin(self._start, checkpoint, seconds, ponder, compile, self._distrust, memory, cluster)
+        return Begin(self._start, checkpoint, seconds, ponder, compile, self._distrust, memory, cluster, level)
 
     def close(self) -> None:
         """Closes the journal, which stays for the next server."""

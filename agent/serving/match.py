@@ -76,6 +76,8 @@ class MatchOptions:
     """See `SILENCE_SECONDS`."""
     cluster: messages.Cluster | None = None
     """Helpers' cluster; None to play without."""
+    level: str | None = None
+    """Level to play at (`agent.search.levels`); None to play as well as the clocks allow."""
 
 
 class Match:
@@ -400,6 +402,7 @@ class Match:
             compile=compile,
             memory=options.memory,
             cluster=options.cluster,
+            level=options.level,
         )
 
     def _close(self) -> None:

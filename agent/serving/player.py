@@ -93,6 +93,8 @@ class ServeOptions:
     """Seconds beyond three clocks after which a silent manager's match is closed."""
     cluster: Cluster | None = None
     """Helpers' cluster; None to play on this machine alone."""
+    level: str | None = None
+    """Level to play at, without pondering; None to play as well as the clocks allow."""
 
 
 def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
@@ -138,12 +140,13 @@ class Player:
         """The matches as the page shows them."""
         self._match_options = MatchOptions(
             self._clock,
-            options.ponder,
+            options.ponder and options.level is None,
             self.statistics,
             options.memory,
             self.gallery,
             options.silence,
             options.cluster,
+            options.level,
         )
         self._collection = GarbageCollection(self.statistics.collections, self._next_due)
         journal = options.journal

@@ -1,19 +1,23 @@
-"""Positions as pictures and tables, drawn on demand in a thread and cached."""
+"""Positions as pictures and tables, drawn on demand by a child process and cached.
+
+Rules are as strangers send them: what looks through them, or interprets them, is bounded in memory and time.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
-from agent.boards.layout import Layout
 from agent.boards.pieces import colours_of_roles
-from agent.web.replaying import replayed, unseen
+from agent.web import drawing
 from agent.web.transcript import Position, Transcript
+from games.child_process import Bounds, ChildProcess
 from games.machine import Term
+from games.memory import memory_part
 from protocol.kif import write
 
 log = logging.getLogger(__name__)
@@ -25,16 +29,11 @@ KEPT_LAYOUTS = 40
 SAMPLED = 24
 """Most positions of a match from which its layout is found."""
 
-MOST_FACTS = 3000
-"""Most facts in the table of a position."""
+MEMORY_BYTES, MEMORY_SHARE = 1 << 29, 1 / 20
+"""Most memory of the child, in bytes, and as a share of what this process may have."""
 
-
-@dataclass(slots=True)
-class _Known:
-    layout: Layout | None
-    """None where the search for boards has failed."""
-    positions: int
-    """Number of positions from which it was found."""
+MOST_SECONDS = 10.0
+"""Most seconds for each piece of the child's work: to replay a match, say, on a busy machine."""
 
 
 class Pictures:
@@ -43,14 +42,17 @@ class Pictures:
     def __init__(self) -> None:
         # Drawing takes one core at most, with any number of pages.
         self._thread = ThreadPoolExecutor(1, "pictures")
-        self._layouts: OrderedDict[str, _Known] = OrderedDict()
+        self._child: ChildProcess | None = None
+        self._layouts: OrderedDict[str, int] = OrderedDict()
+        """Number of positions from which the child found the layout of a match; 0 where that failed."""
         self._followed: OrderedDict[str, None] = OrderedDict()
         """Matches whose unseen positions were computed, successfully or not."""
         self._drawings: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Ends the thread and the child."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+        self._end()
 
     async def draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
         """Returns the position at a ply as JSON data: `svg` boards, the `rest` of the facts, those `gone` since the
@@ -59,15 +61,51 @@ class Pictures:
         An unknown position is empty, and so is one not reached (moves may have been taken back meanwhile).
         """
         run = asyncio.get_running_loop().run_in_executor
-        if transcript.key not in self._followed and unseen(transcript, ply):
+        if transcript.key not in self._followed and _unseen(transcript, ply):
             self._followed[transcript.key] = None
             if len(self._followed) > KEPT_LAYOUTS:
                 self._followed.popitem(last=False)
-            transcript.fill_in(await run(self._thread, _follow, transcript))
-        return await run(self._thread, self.drawing, transcript, ply)
+            transcript.fill_in(await run(self._thread, self._follow, transcript))
+        return await run(self._thread, self._draw, transcript, ply)
 
-    def drawing(self, transcript: Transcript, ply: int) -> dict[str, Any]:
-        """Does the work of `draw` for known positions, in the caller's thread."""
+    # --- in the thread
+
+    def _ask(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Returns the result of a function of `drawing`. Raises `LimitError`, `ChildLostError` and what it raises.
+
+        After any of these another child is started for the next one.
+        """
+        try:
+            if self._child is None:
+                bounds = Bounds(memory_bytes=memory_part(MEMORY_BYTES, MEMORY_SHARE))
+                # A forked one would hold the managers' connections open.
+                self._child = ChildProcess(drawing.work, method="spawn", bounds=bounds)
+            self._child.send((function, arguments))
+            return self._child.receive(MOST_SECONDS)
+        except BaseException:
+            self._end()
+            for key in [key for key, positions in self._layouts.items() if positions]:
+                del self._layouts[key]
+            raise
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+    def _follow(self, transcript: Transcript) -> list[frozenset[Term]]:
+        """Returns the positions before the first known one, as far as the moves to it are known."""
+        positions = list(transcript.positions)
+        known = next((ply for ply, position in enumerate(positions) if position.facts is not None), 0)
+        moves = [position.moves for position in positions[1 : known + 1]]
+        try:
+            return [] if None in moves else self._ask(drawing.replay, transcript.rules, moves, positions[known].facts)
+        except Exception as error:
+            # The other positions can still be shown.
+            log.warning("%s: positions from before the restart cannot be told: %s", transcript.game, error)
+            return []
+
+    def _draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
         positions = list(transcript.positions)
         position = positions[ply] if ply < len(positions) else Position()
         facts = position.facts
@@ -76,70 +114,63 @@ class Pictures:
         seat = transcript.seat
         # Only the position in which a person is asked has choices.
         legal = position.legal.get(seat["role"], ()) if seat is not None and seat["ply"] == ply else ()
-        known = self._layout(transcript, [one.facts for one in positions if one.facts is not None])
-        key = (transcript.key, ply, position.version if legal else 0, facts, known.positions)
+        known = self._find(transcript, [one.facts for one in positions if one.facts is not None])
+        key = (transcript.key, ply, position.version if legal else 0, facts, known)
         if key in self._drawings:
             self._drawings.move_to_end(key)
             return self._drawings[key]
         before = positions[ply - 1].facts if ply else None
         roles = list(map(write, transcript.roles))
-        colours = known.layout.colours(roles) if known.layout is not None else colours_of_roles(roles, ())
-        drawing = {
-            "ply": ply,
-            "known": True,
-            "colours": colours,
-            **_draw(known.layout, facts, before, legal, position.moves or ()),
-        }
-        self._drawings[key] = drawing
+        drawn = None
+        if known:
+            try:
+                drawn = self._ask(drawing.draw, transcript.key, roles, facts, before, legal, position.moves or ())
+            except Exception as error:
+                log.warning("%s: a position cannot be drawn: facts are listed: %s", transcript.game, error)
+                self._layouts[transcript.key] = 0
+        found = {"ply": ply, "known": True, **(drawn or _table(roles, facts, before))}
+        self._drawings[key] = found
         if len(self._drawings) > KEPT_DRAWINGS:
             self._drawings.popitem(last=False)
-        return drawing
+        return found
 
-    def _layout(self, transcript: Transcript, states: list[frozenset[Term]]) -> _Known:
-        """Returns the layout of the match, found anew each time that the known positions have doubled, up to
-        `SAMPLED`."""
+    def _find(self, transcript: Transcript, states: list[frozenset[Term]]) -> int:
+        """Has the layout of the match found, anew each time that the known positions have doubled, up to `SAMPLED`;
+        returns their number, 0 where there is no layout."""
         known = self._layouts.get(transcript.key)
-        if known is None or (known.positions < SAMPLED and len(states) >= 2 * known.positions):
-            step = max(1, len(states) // SAMPLED)
-            layout: Layout | None = None
+        if known is None or (0 < known < SAMPLED and len(states) >= 2 * known):
+            known = min(SAMPLED, len(states))
+            sample = states[:: max(1, len(states) // SAMPLED)][:SAMPLED]
+            possible, kept = list(transcript.possible), list(self._layouts)
             try:
-                layout = Layout.find(states[::step][:SAMPLED], transcript.possible, transcript.rules)
-            except Exception:
-                log.exception("%s: no board can be found: facts are listed", transcript.game)
-            known = self._layouts[transcript.key] = _Known(layout, min(SAMPLED, len(states)))
+                self._ask(drawing.find, transcript.key, sample, possible, transcript.rules, kept)
+            except Exception as error:
+                log.warning("%s: no board can be found: facts are listed: %s", transcript.game, error)
+                known = 0
+            self._layouts[transcript.key] = known
             if len(self._layouts) > KEPT_LAYOUTS:
                 self._layouts.popitem(last=False)
         return known
 
 
-def _follow(transcript: Transcript) -> list[frozenset[Term]]:
-    try:
-        return replayed(transcript) or []
-    except Exception as error:
-        # The other positions can still be shown.
-        log.warning("%s: positions from before the restart cannot be told: %s", transcript.game, error)
-        return []
+def _unseen(transcript: Transcript, ply: int) -> bool:
+    """Returns whether the position at a ply is unknown, but a later one is known, as after a restart."""
+    positions = transcript.positions[: len(transcript.positions)]
+    return (
+        bool(transcript.rules)
+        and ply < len(positions)
+        and positions[ply].facts is None
+        and any(position.facts is not None for position in positions[ply + 1 :])
+    )
 
 
-def _draw(
-    layout: Layout | None,
-    facts: frozenset[Term],
-    before: frozenset[Term] | None,
-    legal: tuple[Term, ...],
-    last: tuple[Term, ...],
-) -> dict[str, Any]:
-    if layout is not None:
-        try:
-            drawing = layout.draw(facts, before, legal, last)
-        except Exception:
-            log.exception("a position cannot be drawn: its facts are listed")
-        else:
-            return {
-                "svg": list(drawing.svg),
-                "rest": [[text, new] for text, new in drawing.rest[:MOST_FACTS]],
-                "gone": list(drawing.gone[:MOST_FACTS]),
-                "choices": {square: list(moves) for square, moves in drawing.choices.items()},
-            }
+def _table(roles: list[str], facts: frozenset[Term], before: frozenset[Term] | None) -> dict[str, Any]:
     rest = sorted((write(fact), before is not None and fact not in before) for fact in facts)
     gone = sorted(write(fact) for fact in (before or frozenset()) - facts)
-    return {"svg": [], "rest": rest[:MOST_FACTS], "gone": gone[:MOST_FACTS], "choices": {}}
+    return {
+        "colours": colours_of_roles(roles, ()),
+        "svg": [],
+        "rest": rest[: drawing.MOST_FACTS],
+        "gone": gone[: drawing.MOST_FACTS],
+        "choices": {},
+    }

@@ -1,9 +1,10 @@
-"""Choice of a match's engines, with the memory of earlier matches of its rules and the helpers of a cluster."""
+"""Choice of a match's engines: that of a level, or with the memory of earlier matches and the helpers of a cluster."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agent.worker.gamer import EngineChoice
@@ -19,7 +20,10 @@ log = logging.getLogger(__name__)
 
 
 def choice_for(begin: Begin) -> EngineChoice | None:
-    """Returns the registry's choice of engines with the match's memory and helpers; None without either."""
+    """Returns the one engine of the match's level, or the registry's choice with the match's memory and helpers; None
+    without any of these."""
+    if begin.level is not None:
+        return partial(_at_level, begin.level)
     folder, rules = begin.memory, begin.start.rules
     team = _team(begin)
     if folder is None and team is None:
@@ -33,6 +37,15 @@ def choice_for(begin: Begin) -> EngineChoice | None:
         return engines_for(machine, role, memory, team)
 
     return choose
+
+
+def _at_level(name: str, machine: StateMachine, role: int) -> Iterator[Engine]:
+    from agent.search.leveled import LevelSearch
+    from agent.search.levels import PREFIX, level_of
+
+    level = level_of(PREFIX + name)
+    assert level is not None
+    yield LevelSearch(machine, role, level)
 
 
 def _team(begin: Begin) -> Team | None:

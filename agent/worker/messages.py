@@ -117,6 +117,8 @@ class Begin:
     """Folder of what earlier matches have learnt; None to play without."""
     cluster: Cluster | None = None
     """Helpers' cluster; None to play without."""
+    level: str | None = None
+    """Level to play at, without memory and helpers; None to play as well as the clocks allow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,8 +142,9 @@ def test_match_tells_its_agents_what_to_remember(tmp_path: Path, monkeypatch: py
     expected = ["--memory", str(tmp_path)] if wanted else ["--no-memory"]
     assert given[0][-len(expected) :] == expected
     assert str(make_parser().parse_args(given[0][3:]).memory) == (str(tmp_path) if wanted else "None")
-    with agent_process.AgentProcess(patient=True):
+    with agent_process.AgentProcess(patient=True, level="easy"):
         pass
+    assert [make_parser().parse_args(arguments[3:]).level for arguments in given] == [None, "easy"]
     patience = [make_parser().parse_args(arguments[3:]).silence for arguments in given]
     assert patience == [SILENCE_SECONDS, agent_process.LONG_SECONDS]
 

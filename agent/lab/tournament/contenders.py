@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from agent.errors import InputError
+from agent.search.levels import level_of
 from protocol.client import given_twice
 
 Kind: TypeAlias = Literal["engine", "random", "legal", "agent", "address"]
@@ -20,8 +21,8 @@ _ENGINE = re.compile(
 _RANDOM = re.compile(r"random(?::(?P<seed>[0-9]{1,9}))?")
 
 FORMS = (
-    "an address (http://host:port), `agent`, `random`, `random:SEED`, `legal`, or an engine with its seconds per move "
-    "such as general@0.2"
+    "an address (http://host:port), `agent`, `agent:LEVEL`, `random`, `random:SEED`, `legal`, or an engine with its "
+    "seconds per move such as general@0.2"
 )
 """The kinds of players, for messages."""
 
@@ -36,8 +37,8 @@ class Contender:
     """The player as it was given."""
     kind: Kind
     engine: str = ""
-    seconds: float = 0.0
-    """Of an engine, per move."""
+    seconds: float | None = None
+    """Of an engine, per move; None for one at a level."""
     start_seconds: float = 0.0
     """Of an engine, before its first move."""
     seed: int = 0
@@ -80,6 +81,8 @@ def parse_contender(text: str, engines: Sequence[str]) -> Contender:
         return Contender(label, spec.rstrip("/"), "address")
     if spec == "agent":
         return Contender(label, spec, "agent")
+    if level_of(spec) is not None:
+        return Contender(label, spec, "engine", spec)
     if spec == "legal":
         return Contender(label, spec, "legal")
     if match := _RANDOM.fullmatch(spec):

@@ -14,6 +14,8 @@ from agent.lab.tournament.turns import Turns
 from agent.refereeing.local_player import LocalPlayer
 from agent.search.choosing import general
 from agent.search.engine import Engine, Limit, Opinion, StopFlag, consider, limited
+from agent.search.leveled import LevelSearch
+from agent.search.levels import level_of
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import native_factories, plugged_in
 from agent.search.team import Team
@@ -63,7 +65,7 @@ def is_engine(name: str) -> bool:
 
 
 def make_named_engine(name: str, machine: StateMachine, role: int) -> Engine:
-    """Returns an engine for one role. Raises `InputError` where it does not play the game."""
+    """Returns an engine, or this agent at a level. Raises `InputError` where it does not play the game."""
     engine: Engine | None = None
     base, _, helpers = name.partition("+")
     if helpers:
@@ -80,6 +82,8 @@ def make_named_engine(name: str, machine: StateMachine, role: int) -> Engine:
                 return make(machine_, role, team)
 
             engine = with_helpers(int(helpers), join)
+    elif level := level_of(name):
+        engine = LevelSearch(machine, role, level)
     elif name not in ENGINES:
         engine = plugged_in()[name](machine, role)
     elif isinstance(machine, CircuitMachine) or name in ANY_MACHINE:
@@ -99,8 +103,10 @@ class EnginePlayer(LocalPlayer):
 
     timed = False
 
-    def __init__(self, engine: Engine, seconds: float, start_seconds: float = 0.0, turn: asyncio.Lock | None = None):
-        """Thinks for `seconds` on a move, and for `start_seconds` before the first."""
+    def __init__(
+        self, engine: Engine, seconds: float | None, start_seconds: float = 0.0, turn: asyncio.Lock | None = None
+    ):
+        """Thinks for `seconds` on a move (None: until the engine ends), and for `start_seconds` before the first."""
         self._engine = engine
         self._seconds = seconds
         self._start_seconds = start_seconds

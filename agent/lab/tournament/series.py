@@ -111,7 +111,7 @@ def run_tournament(
     watcher.begins(list(sheets.values()), len(pairings), results.values())
 
     missing = [pairing for pairing in pairings if pairing not in results]
-    asyncio.run(_check_addresses([by_label[label] for label in sorted({s for p in missing for s in p.seats})]))
+    asyncio.run(check_addresses([by_label[label] for label in sorted({s for p in missing for s in p.seats})]))
     if settings.balanced:
         openings |= _draw_openings(missing, openings, settings, sheets, executor, watcher)
     tasks = [
@@ -133,7 +133,7 @@ def run_tournament(
                     watcher.started(missing[number], place)
                 case JobDone(_, place, result):
                     if file is not None:
-                        file.append(_row(result, sheets, logged_rules))
+                        file.append(log_row(result, sheets, logged_rules))
                     results[result.pairing] = result
                     watcher.ended(result, place)
                 case Lost(number, _, reason):
@@ -173,7 +173,7 @@ def _draw_openings(
     return {rounds[done.number]: done.result for done in drawn}
 
 
-def _row(result: MatchResult, sheets: Mapping[str, Sheet], logged_rules: set[str]) -> dict[str, object]:
+def log_row(result: MatchResult, sheets: Mapping[str, Sheet], logged_rules: set[str]) -> dict[str, object]:
     """Returns a match's line of the log; the first of each game has the rules, to show its matches."""
     row = asdict(result)
     if result.game in logged_rules:
@@ -184,7 +184,7 @@ def _row(result: MatchResult, sheets: Mapping[str, Sheet], logged_rules: set[str
     return row
 
 
-async def _check_addresses(contenders: Sequence[Contender]) -> None:
+async def check_addresses(contenders: Sequence[Contender]) -> None:
     """Raises `InputError` where no player is at an address: all its matches would be worthless."""
     for contender in contenders:
         if contender.kind == "address":

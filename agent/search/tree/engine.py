@@ -17,6 +17,7 @@ from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.compaction import forget_least_visited, keep_reachable
 from agent.search.tree.decisive.finding import decisive_moves_of
+from agent.search.tree.decisive.kernels import no_decisive_moves
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.move_averages import fade, forget
 from agent.search.tree.root_parallelism import Judgement, RootParallelism, RootReport, report_of
@@ -33,7 +34,7 @@ from agent.search.tree.store import (
     new_tree,
 )
 from agent.search.tree.variation import candidates, principal_variation
-from agent.search.tree.workspace import Parameters, clear_workspace, make_workspace
+from agent.search.tree.workspace import Parameters, clear_workspace, ignore_time, make_workspace
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.memory import memory_part
@@ -66,8 +67,9 @@ class TreeSearch(Engine):
 
     `threads` is the number of cores if it is None; `memory_bytes` (None: `tree_memory()`) bounds the tree (and a
     quarter of it the enumeration of a one-player game); without `judging` leaves are always played out, unless
-    `judge_by` says otherwise; `draws` is as for `draw`. A `team` searches the same root elsewhere, as the `setting`
-    says.
+    `judge_by` says otherwise; `draws` is as for `draw`. With `timeless`, one thread and a seed, nothing depends on the
+    machine's speed in searches by number of nodes; it learns by calls of `learn` only, and knows no decisive moves. A
+    `team` searches the same root elsewhere, as the `setting` says.
     """
 
     name = "tree search"
@@ -82,6 +84,7 @@ class TreeSearch(Engine):
         memory_bytes: int | None = None,
         judging: bool = True,
         draws: int = 1,
+        timeless: bool = False,
         seed: int | None = None,
         team: Team | None = None,
         setting: Setting | None = None,
@@ -92,10 +95,14 @@ class TreeSearch(Engine):
         memory_bytes = memory_bytes or tree_memory()
         self._tree = new_tree(machine.programs, machine.words, memory_bytes)
         n_threads = threads or len(os.sched_getaffinity(0))
-        decisive = decisive_moves_of(machine, self._random.getrandbits(63))
+        # They are looked for in a time, not in a number of steps.
+        decisive = no_decisive_moves() if timeless else decisive_moves_of(machine, self._random.getrandbits(63))
         self._workspaces = [
             make_workspace(machine.programs, self._random.getrandbits(63), len(decisive.role)) for _ in range(n_threads)
         ]
+        if timeless:
+            for workspace in self._workspaces:
+                ignore_time(workspace)
         roles = machine.roles
         worths = [machine.worths(role) for role in range(len(roles))]
         self._parameters = Parameters(
@@ -125,9 +132,11 @@ class TreeSearch(Engine):
             enumeration=enumeration,
             lines=self.lines,
             random=self._random,
+            timeless=timeless,
         )
         self._moves = [move for moves in machine.game.moves for move in moves]
         self._parallelism = RootParallelism(team, setting, self._parameters)
+        self._choice_seed = Random(seed).getrandbits(63)
         self._growing = True
         """Whether forgetting makes room in a full tree."""
         clear_tree(self._tree)
@@ -186,6 +195,10 @@ class TreeSearch(Engine):
                 # Where hardly anything can be forgotten the search goes on with the nodes it has.
                 self._growing = filled(self._tree) < CROWDED
             report(self._opinion(details=not self._open()))
+
+    def learn(self, stop: StopFlag) -> None:
+        """Fits the evaluation to 64 more random matches from the root, until there is nothing more to learn."""
+        self._scheduler.learn(stop)
 
     # -- with helpers -------------------------------------------------------------------------------------------------
 
@@ -297,7 +310,9 @@ class TreeSearch(Engine):
         tree, role = self._tree, self._role
         root = self._parallelism.add(read_root(tree, role, self._parameters.random_role), self.lines)
         line = self.lines.best() if len(self._machine.roles) == 1 else None
-        choice = choose(root, line, float(self._parameters.worst_goal[role]), self._random)
+        # The same move at each look: how often it is looked depends on time.
+        random = Random(self._choice_seed + int(tree.counts[N_PLAYOUTS]))
+        choice = choose(root, line, float(self._parameters.worst_goal[role]), random)
         goal = self._machine.goal_scale.goal(100 * choice.value)
         move = int(root.moves[choice.edge]) - int(self._machine.programs.role_start[role])
         return Opinion(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from random import Random
@@ -65,7 +66,9 @@ class Scheduler:
         enumeration: BreadthFirst | None,
         lines: BestLines,
         random: Random,
+        timeless: bool,
     ) -> None:
+        """`timeless` leaves all learning to `learn`."""
         self._machine = machine
         self._tree = tree
         self._workspaces = workspaces
@@ -78,7 +81,7 @@ class Scheduler:
         """Playouts of each thread's next slice of tree search."""
         self._enumeration_budget = FIRST_BUDGET
         """States of the enumeration's next slice; a state and a playout take very different times."""
-        self._learning_debt = 0.0
+        self._learning_debt = -math.inf if timeless else 0.0
         """Seconds of learning that the first thread owes."""
         self._exploration_factor = 1.0
         """Factor on the usual exploration weights."""
@@ -128,7 +131,9 @@ class Scheduler:
             self._learning_debt -= time.monotonic() - begin
         begin = time.monotonic()
         if self._enumerates_now(thread):
-            done = self._enumerate(self._workspaces[thread], stop)
+            done = self._enumerate(
+                self._workspaces[thread], stop, self._enumeration_budget if most is None else FIRST_BUDGET
+            )
             self._enumeration_budget = _next_budget(self._enumeration_budget, done, time.monotonic() - begin)
         else:
             # A search by number must not depend on the machine's speed.
@@ -151,15 +156,22 @@ class Scheduler:
             return False
         return True
 
-    def _enumerate(self, workspace: SearchWorkspace, stop: StopFlag) -> int:
-        """Expands some more states in breadth-first order; returns their number."""
+    def _enumerate(self, workspace: SearchWorkspace, stop: StopFlag, states: int) -> int:
+        """Expands that many more states in breadth-first order; returns their number."""
         enumeration = self._enumeration
         assert enumeration is not None
-        done = enumeration.run(stop, self._enumeration_budget)
+        done = enumeration.run(stop, states)
         self._lines.add_enumerated(workspace)
         if enumeration.complete or enumeration.full or self._lines.solved:
             self._enumerating = False
         return done
+
+    def learn(self, stop: StopFlag) -> None:
+        """Makes one step of the fit, from 64 random matches, and waits for equations that it begins to solve."""
+        if self._trainer is not None:
+            self._learn(trainer := self._trainer, stop)
+            while trainer.solving and not stop[0]:
+                time.sleep(0.001)
 
     def _learn(self, trainer: EvaluationTrainer, stop: StopFlag) -> None:
         """Makes one step of the fit; uses a new evaluation at once."""

@@ -1,15 +1,20 @@
 // The page: chooses the view by the address, and shows the state of the connection.
+import { Bench } from "./bench.js";
+import { get } from "./dom.js";
 import { Match } from "./match.js";
 import { Overview } from "./overview.js";
+import { Sheet } from "./sheet.js";
 import { Tournament } from "./tournament.js";
 
 const content = document.getElementById("content");
 const connection = document.getElementById("connection");
+const ways = document.getElementById("ways");
 let view = null;
 
 document.getElementById("skip").addEventListener("click", () => content.focus());
 
-/** Shows a position ("#/match/KEY/12"), a running match ("#/match/KEY"), a tournament ("#/tournament/KEY") or all. */
+/** Shows a position ("#/match/KEY/12"), a running match ("#/match/KEY"), a tournament ("#/tournament/KEY"), a rulesheet
+ * ("#/sheet", or one of the lobby's: "#/sheet/NAME"), a bench ("#/bench/KEY") or all. */
 function route() {
   const [, kind, key, ply] = location.hash.split("/");
   if (kind === "match" && key) {
@@ -21,6 +26,11 @@ function route() {
     show(new Match(key, wanted));
   } else if (kind === "tournament" && key) {
     if (!(view instanceof Tournament && view.key === key)) show(new Tournament(key));
+  } else if (kind === "sheet") {
+    const name = key ? decodeURIComponent(key) : null;
+    if (!(view instanceof Sheet && view.name === name)) show(new Sheet(name));
+  } else if (kind === "bench" && key) {
+    if (!(view instanceof Bench && view.key === key)) show(new Bench(key));
   } else if (!(view instanceof Overview)) {
     show(new Overview());
   }
@@ -31,10 +41,21 @@ function show(next) {
   view = next;
   content.replaceChildren(view.element);
   window.scrollTo(0, 0);
+  // The way to the rules leads to those seen last.
+  if (view instanceof Sheet) ways.lastElementChild.href = view.way;
+  for (const link of ways.children) {
+    if (link.hash === view.way) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
   view.open((text) => {
     connection.textContent = text;
   });
 }
+
+// Only a lobby has benches, and places to go to beside the matches.
+get("/page/matches").then(({ benches }) => {
+  ways.hidden = benches === undefined;
+}, () => {});
 
 window.addEventListener("hashchange", route);
 window.addEventListener("keydown", (event) => {

@@ -75,6 +75,82 @@ export async function get(path) {
   return response.json();
 }
 
+let lobbyToken = null;
+
+/** Fetches the lobby's data. Rejects where there is no lobby. */
+export async function lobby() {
+  const found = await get("/page/lobby");
+  lobbyToken = found.token;
+  return found;
+}
+
+/** Sends JSON data with a token, by default the lobby's, and returns the answer. Rejects with the server's message. */
+export async function post(path, data, token) {
+  const send = (key) =>
+    fetch(path, { method: "POST", headers: { "Content-Type": "application/json", "X-Page-Token": key }, body: JSON.stringify(data) });
+  let response = await send(token ?? lobbyToken ?? (await lobby()).token);
+  // A lobby that was started anew has a new token.
+  if (response.status === 403 && !token) response = await send((await lobby()).token);
+  if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
+  return response.json();
+}
+
+/** Keeps a value in this browser; it may refuse. */
+export function remember(name, value) {
+  try {
+    localStorage.setItem(name, JSON.stringify(value));
+  } catch {
+    // The page works without.
+  }
+}
+
+/** Returns a kept value; null where there is none. */
+export function recall(name) {
+  try {
+    return JSON.parse(localStorage.getItem(name));
+  } catch {
+    return null;
+  }
+}
+
+/** Returns the width of a picture in pixels: small boards are not blown up, and several fit side by side. */
+export function pictureWidth(svg, count) {
+  const [, , width, height] = (svg.getAttribute("viewBox") ?? "0 0 300 300").split(/[\s,]+/).map(Number);
+  const scale = count > 1 ? 1.5 : 2.3;
+  const most = count > 1 ? 340 : 640;
+  return Math.min(width * scale, most, (most * width) / Math.max(1, height));
+}
+
+/** Makes the boards of a position, each as wide as is good to see. */
+export function boards(position) {
+  const pictures = position.svg.map(picture).filter((svg) => svg !== null);
+  for (const svg of pictures) svg.style.width = `${Math.round(pictureWidth(svg, pictures.length))}px`;
+  return pictures;
+}
+
+/** Makes a small picture of a position: its first board, or the number of its facts. */
+export function thumbnail(position) {
+  const svg = position?.svg.length ? picture(position.svg[0]) : null;
+  // Nobody moves on a small picture.
+  for (const square of svg?.querySelectorAll("[tabindex]") ?? []) square.removeAttribute("tabindex");
+  return svg ?? h("span", { class: "quiet" }, position?.known ? `${position.rest.length} facts` : "…");
+}
+
+/** Makes the list of the roles, in their colours. */
+export function sides(roles) {
+  return h("ul", { class: "sides", "aria-label": "Roles" }, roles.map((role, index) => h("li", {}, h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }), plain(role))));
+}
+
+/** Names a player for people. */
+export function playerName(player) {
+  return player === "human" ? "person" : (player ?? "").replace(/^agent:/, "agent, ");
+}
+
+/** Makes a text begin with a capital. */
+export function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Formats a number: 1234567 as 1.2 M. */
 export function short(number) {
   if (number === null || number === undefined) return "";

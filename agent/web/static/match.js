@@ -1,5 +1,5 @@
 // One match: its board at some ply, the moves, the players' thoughts, the values so far.
-import { announce, clockText, get, h, paint, picture, plain, rangeOf } from "./dom.js";
+import { announce, boards, clockText, get, h, paint, plain, playerName, post, rangeOf } from "./dom.js";
 import { factTable } from "./facts.js";
 import { follow } from "./live.js";
 import { plot } from "./plot.js";
@@ -11,17 +11,14 @@ const ENDS = {
   stalled: "The match has stalled: a role has no legal move although it is not over.",
   aborted: "The match was aborted.",
   stopped: "The match was stopped by its manager.",
+  resigned: "The match was resigned.",
 };
 
 const CLOCK_MILLISECONDS = 100;
 const KEPT_DRAWINGS = 400;
 
-/** Returns the width of a picture in pixels: small boards are not blown up, and several fit side by side. */
-function pictureWidth(svg, count) {
-  const [, , width, height] = (svg.getAttribute("viewBox") ?? "0 0 300 300").split(/[\s,]+/).map(Number);
-  const scale = count > 1 ? 1.5 : 2.3;
-  const most = count > 1 ? 340 : 640;
-  return Math.min(width * scale, most, (most * width) / Math.max(1, height));
+function ending(outcome) {
+  return ENDS[outcome] ?? `The match is ${outcome}.`;
 }
 
 export class Match {
@@ -37,6 +34,13 @@ export class Match {
     this.meta = h("p", { class: "quiet meta" });
     this.players = h("ul", { class: "players", "aria-label": "Players" });
     this.state = h("p", { class: "phase" });
+    this.verdict = h("p", { class: "verdict", hidden: true });
+    this.message = h("p", { class: "quiet", role: "status" });
+    this.again = h("button", { type: "button", onclick: () => this.another("again") }, "Again");
+    this.swap = h("button", { type: "button", title: "Again, with the roles exchanged", onclick: () => this.another("swap") }, "The other side");
+    this.end = h("button", { type: "button", onclick: () => this.another("stop") }, "Stop");
+    this.record = h("a", { class: "button", href: `/page/matches/${encodeURIComponent(key)}/record`, download: `${key}.json` }, "Save the match");
+    this.next = h("div", { class: "actions" }, this.again, this.swap, this.end, this.record);
     this.clockFill = h("i", { class: "fill" });
     this.clockMargin = h("i", { class: "kept-back" });
     this.clockText = h("span", { class: "figure" });
@@ -85,7 +89,7 @@ export class Match {
         this.plot,
         this.facts,
       ),
-      h("aside", { class: "side" }, h("section", { class: "panel about", "aria-label": "Match" }, this.players, this.state, this.clock), this.seat.element, this.thinking, this.moves, this.errors),
+      h("aside", { class: "side" }, h("section", { class: "panel about", "aria-label": "Match" }, this.verdict, this.players, this.state, this.clock, this.next, this.message), this.seat.element, this.thinking, this.moves, this.errors),
     );
     this.board.addEventListener("click", (event) => this.clickBoard(event));
     this.board.addEventListener("keydown", (event) => {
@@ -100,6 +104,7 @@ export class Match {
     document.title = "Match – ggp-agent";
     this.stop = follow(`/page/events?match=${encodeURIComponent(this.key)}`, "match", (view) => this.take(view), tell);
     get(`/page/matches/${encodeURIComponent(this.key)}`).catch((error) => {
+      if (this.match) return;
       this.stop();
       tell("");
       this.element.replaceChildren(h("div", { class: "empty" }, h("p", {}, error.message), h("p", {}, h("a", { href: "#/" }, "All matches"))));
@@ -134,7 +139,7 @@ export class Match {
     this.tick();
     this.seat.take(view.seat, view.roles);
     if (before && before.plies !== view.plies && this.wanted === null) this.tellMove();
-    if (view.outcome !== "running" && before?.outcome === "running") announce(`${ENDS[view.outcome]} ${this.result()}`);
+    if (view.outcome !== "running" && before?.outcome === "running") announce(`${ending(view.outcome)} ${this.judge()} ${this.result()}`);
     this.show();
   }
 
@@ -145,10 +150,11 @@ export class Match {
 
   showHeading() {
     const { match } = this;
-    this.title.replaceChildren(match.game, match.id && match.id !== match.game ? h("small", { class: "quiet id" }, ` ${match.id}`) : "");
+    this.title.replaceChildren(match.game, match.id && match.id !== match.game && !match.id.startsWith(`match.${match.game}.`) ? h("small", { class: "quiet id" }, ` ${match.id}`) : "");
     document.title = `${match.game} – ggp-agent`;
     const [start, play] = match.clocks;
-    this.meta.textContent = start === null ? "" : `clocks ${start} s and ${play} s · ${new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}`;
+    const began = new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+    this.meta.textContent = start === null ? "" : this.levelled ? began : `clocks ${start} s and ${play} s · ${began}`;
     this.players.replaceChildren(
       ...match.roles.map((role, index) =>
         h(
@@ -156,12 +162,38 @@ export class Match {
           {},
           h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }),
           h("span", { class: "role" }, plain(role)),
-          h("span", { class: "quiet player" }, match.players[index] ?? ""),
+          h("span", { class: "quiet player" }, playerName(match.players[index])),
           h("span", { class: "figure" }, match.goals.length ? String(match.goals[index] ?? "no value") : ""),
         ),
       ),
     );
-    this.state.textContent = match.outcome === "running" ? match.phase : ENDS[match.outcome];
+    this.state.textContent = match.outcome === "running" ? match.phase : ending(match.outcome);
+    const verdict = this.judge();
+    this.verdict.hidden = verdict === "";
+    this.verdict.textContent = verdict;
+    for (const action of [this.again, this.swap]) action.hidden = !match.again;
+    this.swap.hidden ||= match.roles.length < 2;
+    this.end.hidden = !match.again || match.outcome !== "running" || match.players.includes("human");
+    this.record.hidden = !match.record;
+    this.next.hidden = !match.again && !match.record;
+    this.again.classList.toggle("primary", match.outcome !== "running");
+  }
+
+  /** Says how a match ended for the only person in it. */
+  judge() {
+    const { goals, players, resigned } = this.match;
+    const mine = players.indexOf("human");
+    if (mine >= 0 && resigned === mine) return "You resigned.";
+    if (mine < 0 || mine !== players.lastIndexOf("human") || (goals[mine] ?? null) === null) return "";
+    const others = goals.filter((goal, index) => index !== mine && goal !== null);
+    if (!others.length) return `You got ${goals[mine]}.`;
+    const best = Math.max(...others);
+    return goals[mine] > best ? "You won." : goals[mine] < best ? "You lost." : "It is a draw.";
+  }
+
+  /** Whether an agent plays at a level, for which clocks do not count. */
+  get levelled() {
+    return this.match?.players.some((player) => player.startsWith("agent:"));
   }
 
   result() {
@@ -208,7 +240,7 @@ export class Match {
   }
 
   tick() {
-    const clock = this.match?.clock;
+    const clock = this.levelled ? null : this.match?.clock;
     this.clock.hidden = !clock;
     if (!clock || document.hidden) return;
     const left = clock.left - (performance.now() - this.clockAt) / 1000;
@@ -332,8 +364,7 @@ export class Match {
     }
     this.drawn = drawing.known ? version : null;
     paint(this.element, drawing.colours);
-    const pictures = drawing.svg.map(picture).filter((svg) => svg !== null);
-    for (const svg of pictures) svg.style.width = `${Math.round(pictureWidth(svg, pictures.length))}px`;
+    const pictures = boards(drawing);
     this.board.replaceChildren(...pictures);
     this.board.hidden = !pictures.length;
     const doubt = step.states > 1 ? `The likeliest of ${step.states} states that fit what was told.` : "";
@@ -347,14 +378,20 @@ export class Match {
 
   // --- a person plays
 
-  async act(action, data) {
-    const response = await fetch(`/page/matches/${encodeURIComponent(this.key)}/${action}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "X-Page-Token": this.token ?? "" },
-      body: JSON.stringify(data),
-    });
-    if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
-    return response.json();
+  act(action, data) {
+    return post(`/page/matches/${encodeURIComponent(this.key)}/${action}`, data, this.token);
+  }
+
+  /** Ends the match, by `stop`, or begins another one of these rules, by `again` or `swap`, and shows it. */
+  async another(action) {
+    this.message.textContent = "One moment …";
+    try {
+      const { key } = await this.act(action, {});
+      this.message.textContent = "";
+      if (key) location.hash = `#/match/${key}`;
+    } catch (error) {
+      this.message.textContent = error.message;
+    }
   }
 
   clickBoard(event) {

@@ -1,6 +1,7 @@
-// All matches, running and finished.
-import { get, h, paint, picture, plain } from "./dom.js";
+// All matches, running and finished; where there is a lobby, its games and benches as well.
+import { get, h, paint, plain, playerName, thumbnail } from "./dom.js";
 import { follow } from "./live.js";
+import { Lobby } from "./lobby.js";
 
 const THUMBNAIL_SECONDS = 2;
 
@@ -9,10 +10,12 @@ const ENDS = {
   stalled: "stalled: a role had no legal move",
   aborted: "aborted",
   stopped: "stopped by its manager",
+  resigned: "resigned",
 };
 
 export class Overview {
   constructor() {
+    this.way = "#/";
     this.cards = new Map();
     this.running = h("div", { class: "cards" });
     this.over = h("div", { class: "cards" });
@@ -20,13 +23,18 @@ export class Overview {
     this.overSection = h("section", { "aria-labelledby": "over-title" }, h("h2", { id: "over-title" }, "Finished"), this.over);
     this.tournaments = h("div", { class: "cards" });
     this.tournamentSection = h("section", { "aria-labelledby": "tournaments-title", hidden: true }, h("h2", { id: "tournaments-title" }, "Tournaments"), this.tournaments);
+    this.benches = h("div", { class: "cards" });
+    this.benchSection = h("section", { "aria-labelledby": "benches-title", hidden: true }, h("h2", { id: "benches-title" }, "Benches"), this.benches);
+    this.lobby = null;
+    this.heading = h("h1", {}, "Matches");
+    this.lobbyPlace = h("div", { hidden: true });
     this.empty = h(
       "div",
       { class: "empty" },
       h("p", {}, "No match yet."),
       h("p", { class: "quiet" }, "As soon as a game manager sends START, the match appears here."),
     );
-    this.element = h("div", { class: "overview" }, h("h1", {}, "Matches"), this.empty, this.tournamentSection, this.runningSection, this.overSection);
+    this.element = h("div", { class: "overview" }, this.heading, this.empty, this.tournamentSection, this.runningSection, this.lobbyPlace, this.benchSection, this.overSection);
     this.seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
         entry.target.card.visible = entry.isIntersecting;
@@ -42,15 +50,19 @@ export class Overview {
 
   close() {
     this.stop?.();
+    this.lobby?.close();
     this.seen.disconnect();
   }
 
-  take({ matches, tournaments }) {
+  take({ matches, tournaments, benches }) {
+    if (benches && !this.lobby) this.enter();
+    this.benchSection.hidden = !benches?.length;
+    this.benches.replaceChildren(...(benches ?? []).map(benchCard));
     this.tournamentSection.hidden = tournaments.length === 0;
     this.tournaments.replaceChildren(...tournaments.map(tournamentCard));
     const running = matches.filter((match) => match.outcome === "running");
     const over = matches.filter((match) => match.outcome !== "running");
-    this.empty.hidden = matches.length + tournaments.length > 0;
+    this.empty.hidden = matches.length + tournaments.length > 0 || this.lobby !== null;
     this.runningSection.hidden = running.length === 0;
     this.overSection.hidden = over.length === 0;
     this.place(this.running, running);
@@ -62,6 +74,15 @@ export class Overview {
         this.cards.delete(key);
       }
     }
+  }
+
+  enter() {
+    this.lobby = new Lobby();
+    this.heading.textContent = "Play a game";
+    document.title = "Play – ggp-agent";
+    this.lobbyPlace.hidden = false;
+    this.lobbyPlace.replaceChildren(this.lobby.element);
+    this.lobby.open();
   }
 
   place(list, matches) {
@@ -88,6 +109,10 @@ function tournamentCard(tournament) {
   );
 }
 
+function benchCard(bench) {
+  return h("a", { class: `card wide${bench.done ? "" : " live"}`, href: `#/bench/${bench.key}` }, h("div", {}, h("h3", {}, bench.title), h("p", { class: "state" }, bench.done ? "done" : "running")));
+}
+
 class Card {
   constructor(match) {
     this.visible = false;
@@ -108,19 +133,18 @@ class Card {
     this.title.textContent = match.game;
     const plies = `${match.plies} ${match.plies === 1 ? "ply" : "plies"}`;
     this.state.textContent =
-      match.outcome === "running" ? `${match.phase || "running"} · ${plies}` : `${ENDS[match.outcome]} · ${plies} · ${when(match.began)}`;
+      match.outcome === "running" ? `${match.phase || "running"} · ${plies}` : `${ENDS[match.outcome] ?? match.outcome} · ${plies} · ${when(match.began)}`;
     this.roles.replaceChildren(
       ...match.roles.map((role, index) => {
         const goal = match.goals[index];
         const value = match.goals.length ? (goal ?? "no value") : match.values[index];
         const figure = value === null || value === undefined ? "" : match.goals.length ? String(value) : `≈ ${Math.round(value)}`;
-        const player = match.players[index];
         return h(
           "li",
           {},
           h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }),
           h("span", { class: "role" }, plain(role)),
-          h("span", { class: "quiet player" }, player),
+          h("span", { class: "quiet player" }, playerName(match.players[index])),
           h("span", { class: "figure" }, figure),
         );
       }),
@@ -144,8 +168,7 @@ class Card {
     try {
       const position = await get(`/page/matches/${key}/positions/${plies}`);
       paint(this.element, position.colours);
-      const svg = position.svg.length ? picture(position.svg[0]) : null;
-      this.picture.replaceChildren(svg ?? h("span", { class: "quiet" }, position.known ? `${position.rest.length} facts` : "…"));
+      this.picture.replaceChildren(thumbnail(position));
       if (!position.known && outcome === "running") this.drawn = -1;
       if (this.match.plies !== plies) this.draw();
     } catch {

@@ -1,5 +1,5 @@
-// Values over the match: a line for each thinking role, in a band for its spread.
-import { h, plain, s } from "./dom.js";
+// Plots: values over a match, a line for each thinking role in a band for its spread; and any lines.
+import { h, plain, s, short } from "./dom.js";
 
 const NARROWEST = 280;
 const HEIGHT = 180;
@@ -73,6 +73,46 @@ export function plot(room, roles, steps, shown, goals, [least, most], choose) {
       "Expected goal by ply. Band: how far it moved while being thought about; diamond: proven" + (goals.length ? "; ring: result." : "."),
     ),
   );
+}
+
+/** Makes a plot, `room` pixels wide, with a title and a legend; each series has a `colour`, a role's index. */
+export function lines(room, { title, x: across, y: up, series }) {
+  const width = Math.max(NARROWEST, room);
+  const points = series.flatMap((one) => one.points);
+  const last = Math.max(1, ...points.map(([at]) => at));
+  const marks = rounded(Math.min(0, ...points.map(([, value]) => value)), Math.max(0, ...points.map(([, value]) => value)));
+  const [least, most] = [marks[0], marks[marks.length - 1]];
+  const left = Math.max(LEFT, 12 + DIGIT * Math.max(...marks.map((value) => short(value).length)));
+  const x = (at) => left + (at / last) * (width - left - RIGHT);
+  const y = (value) => TOP + ((most - value) / (most - least)) * (HEIGHT - TOP - BOTTOM);
+  const svg = s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, class: "plot still", role: "img" });
+  for (const value of marks) {
+    svg.append(
+      s("line", { class: "rule", x1: left, x2: width - RIGHT, y1: y(value), y2: y(value) }),
+      s("text", { class: "axis", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)),
+    );
+  }
+  for (const at of ticks(last)) svg.append(s("text", { class: "axis", x: x(at), y: HEIGHT - 6, "text-anchor": "middle" }, String(at)));
+  const words = [];
+  const legend = [];
+  for (const { name, points: own, colour, dashed } of series) {
+    if (!own.length) continue;
+    const group = s("g", { class: `line role-${colour % 6}${dashed ? " dashed" : ""}` }, s("polyline", { points: own.map(([at, value]) => `${x(at)},${y(value)}`).join(" ") }));
+    svg.append(group);
+    words.push(`${name}: from ${short(own[0][1])} to ${short(own[own.length - 1][1])}`);
+    legend.push(h("span", { class: "key" }, s("svg", { viewBox: "0 0 20 4", "aria-hidden": "true" }, s("g", { class: group.getAttribute("class") }, s("polyline", { points: "0,2 20,2" }))), name));
+  }
+  svg.setAttribute("aria-label", `${title}. ${words.join("; ")}.`);
+  return h("figure", {}, h("h3", {}, title), svg, h("figcaption", { class: "quiet" }, `${up} by ${across}. `, legend.length > 1 ? legend : null));
+}
+
+/** Returns round numbers about as far apart as a third of the range, which they cover. */
+function rounded(least, most) {
+  const power = 10 ** Math.floor(Math.log10((most - least) / 3 || 1));
+  const step = power * [1, 2, 2.5, 5, 10].find((one) => 3 * one * power >= (most - least) * 0.999);
+  const found = [];
+  for (let at = Math.floor(least / step); (at - 1) * step < most * 0.999 || found.length < 2; at += 1) found.push(Number((at * step).toPrecision(6)));
+  return found;
 }
 
 function ticks(last) {

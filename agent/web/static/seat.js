@@ -21,8 +21,9 @@ export class SeatPanel {
     this.title = h("h2", {});
     this.hintButton = h("button", { type: "button", onclick: () => this.hint() }, "Hint");
     this.undoButton = h("button", { type: "button", onclick: () => this.act("undo") }, "Take back");
+    this.resignButton = h("button", { type: "button", onclick: () => this.resign(), onblur: () => this.reconsider() }, "Resign");
     this.againButton = h("button", { type: "button", onclick: () => this.restart() }, "Choose anew");
-    this.element = h("section", { class: "panel seat", "aria-label": "Your move", hidden: true }, this.title, this.buttons, h("div", { class: "actions" }, this.againButton, this.hintButton, this.undoButton), this.message);
+    this.element = h("section", { class: "panel seat", "aria-label": "Your move", hidden: true }, this.title, this.buttons, h("div", { class: "actions" }, this.againButton, this.hintButton, this.undoButton, this.resignButton), this.message);
   }
 
   /** Takes in the possible actions; null while nobody is asked. */
@@ -39,6 +40,7 @@ export class SeatPanel {
     this.title.textContent = `Your move: ${plain(roles[seat.role])}`;
     this.hintButton.hidden = !seat.hint;
     this.undoButton.hidden = !seat.undo;
+    this.reconsider();
     this.message.textContent = "";
     this.restart();
   }
@@ -118,6 +120,18 @@ export class SeatPanel {
       this.message.textContent = error.message;
       return null;
     }
+  }
+
+  /** Resigns at the second click. */
+  resign() {
+    if (this.resigning) this.act("resign");
+    this.resigning = true;
+    this.resignButton.textContent = "Really resign?";
+  }
+
+  reconsider() {
+    this.resigning = false;
+    this.resignButton.textContent = "Resign";
   }
 
   async hint() {

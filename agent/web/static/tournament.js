@@ -3,7 +3,7 @@ import { announce, get, h, plain, rangeOf, s } from "./dom.js";
 import { follow } from "./live.js";
 
 /** Formats a time in its two largest units. */
-function duration(seconds) {
+export function duration(seconds) {
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
@@ -29,7 +29,7 @@ function interval(goals, [least, most]) {
 }
 
 /** Makes the place of a table that may be wider than the page. */
-function scroll(label) {
+export function scroll(label) {
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label });
 }
 

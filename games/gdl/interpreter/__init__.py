@@ -12,4 +12,5 @@ linking      relations at run time, compiled when first called
 tables       termination of recursion
 facts        the state, and indices kept from state to state
 extents      relations computed as a whole
+firings      which rules of the text have fired
 """

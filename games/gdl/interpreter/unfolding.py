@@ -58,7 +58,8 @@ class Unfolding:
 class UnfoldedRules:
     """All predicates that can be queried, from the game's own relations on."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], queries: Iterable[Predicate] = ()) -> None:
+        """`queries` are relations that can be queried besides the game's own."""
         self._sources: dict[Predicate, list[Rule]] = defaultdict(list)
         for rule in rules:
             self._sources[predicate(rule.head)].append(rule)
@@ -68,7 +69,7 @@ class UnfoldedRules:
         self.facts: dict[Predicate, list[tuple[Term, ...]]] = {}
         """Distinct rows of predicates defined by facts alone."""
         roots: list[Predicate] = [("init", 1), ("legal", 2), ("next", 1), ("terminal", 0), ("goal", 2), ("role", 1)]
-        self._add_all(roots)
+        self._add_all([*roots, *queries])
         graph = {
             relation: {predicate(literal.atom): None for rule in rules for literal in rule.body}
             for relation, rules in self.rules.items()

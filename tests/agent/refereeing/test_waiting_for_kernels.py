@@ -75,7 +75,7 @@ def test_match_waits_for_what_its_game_needs(monkeypatch: pytest.MonkeyPatch, co
             return self
 
     monkeypatch.setattr(hosting, "prepare", prepare)
-    monkeypatch.setattr(hosting, "AgentProcess", lambda memory, patient: Agent())
+    monkeypatch.setattr(hosting, "AgentProcess", lambda memory, patient, level: Agent())
     with pytest.raises(PlayerStartError, match="it has ended"):
         hosting.host_match("tic_tac_toe", ["agent", "legal"], start_clock=1, play_clock=1)
     needed = {CIRCUIT, TREE, ALPHA_BETA}

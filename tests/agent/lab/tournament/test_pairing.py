@@ -42,6 +42,8 @@ def test_players_by_name() -> None:
     assert (address.kind, address.spec) == ("address", "http://host:9147/?a=b")
     assert parse_contender("random:7", ENGINES).seed == 7
     assert parse_contender("agent", ENGINES).over_http
+    level = parse_contender("agent:easy", ENGINES)
+    assert (level.kind, level.engine, level.seconds) == ("engine", "agent:easy", None)
     helped = parse_contender("general+2@1+5", ENGINES)
     assert (helped.engine, helped.seconds, helped.start_seconds) == ("general+2", 1.0, 5.0)
 

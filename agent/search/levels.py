@@ -1,0 +1,37 @@
+"""The levels at which the agent plays for people, and against other players: all that time would decide is fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A strength that does not depend on the machine or its load: one thread, no pondering, and bounds by number."""
+
+    nodes: int
+    """Playouts a move."""
+    matches: int = 0
+    """Random matches from which an evaluation is fitted before the first move."""
+    seed: int = 1
+    """Seed of all random numbers. The same position, reached in the same way, gets the same move."""
+
+
+LEVELS: Mapping[str, Level] = {
+    "easy": Level(nodes=64),
+    "normal": Level(nodes=512),
+    "strong": Level(nodes=4096, matches=4096),
+}
+"""The levels by name, easiest first. See docs/playing.md for how they do against each other."""
+
+PREFIX = "agent:"
+"""Begins the names of players that are this agent at a level, `agent:easy`, or with a number of nodes, `agent:1024`."""
+
+
+def level_of(player: str) -> Level | None:
+    """Returns the level of a player's name; None for other names."""
+    name = player.removeprefix(PREFIX)
+    if name == player:
+        return None
+    return LEVELS.get(name) or (Level(int(name)) if name.isdecimal() and 0 < int(name) < 1 << 32 else None)

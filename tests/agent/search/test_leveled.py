@@ -1,0 +1,89 @@
+"""Levels: the moves of a match do not depend on the speed of the machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from agent.search.engine import Limit, Opinion, consider
+from agent.search.leveled import LevelSearch
+from agent.search.levels import LEVELS, Level, level_of
+from games import rulesheets
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import check
+from games.machine import StateMachine, Term
+from protocol.kif import read_rulesheet
+from tests.agent.search.stopping import StopWhen, never
+from tests.circuits import Compile
+from tests.processes import throttled
+
+PLIES = 12
+"""Plies that are compared."""
+
+
+def moves_of(machine: StateMachine, level: Level) -> list[tuple[Term, ...]]:
+    """The first joint moves of a match in which all play at a level."""
+    state = machine.initial()
+    engines = [LevelSearch(machine, role, level) for role in range(len(machine.roles))]
+    for engine in engines:
+        engine.begin(state)
+    moves: list[tuple[Term, ...]] = []
+    while len(moves) < PLIES and not machine.terminal(state):
+        legal = [machine.legal(state, role) for role in range(len(machine.roles))]
+        joint_move = tuple(
+            consider(engine, options, Limit()).move for engine, options in zip(engines, legal, strict=True)
+        )
+        state = machine.next(state, joint_move)
+        moves.append(joint_move)
+        for engine in engines:
+            engine.advance(joint_move, state)
+    return moves
+
+
+@pytest.mark.usefixtures("tree_kernels")
+@pytest.mark.parametrize("game", ["connect_four", "reversi", "three_way_line", "rock_paper_scissors", "eight_puzzle"])
+def test_a_throttled_process_plays_the_same_match(own: Compile, game: str) -> None:
+    """Also with two busy processes on the same core, each move of a level is the same."""
+    level = Level(nodes=600, matches=1024)
+    alone = moves_of(own(game), level)
+    with throttled():
+        assert moves_of(own(game), level) == alone
+
+
+def test_a_level_without_a_circuit_plays_the_same_match_each_time() -> None:
+    """Monte-Carlo search on the interpreter has the level's seed, and ends by its number of nodes."""
+    machine = Interpreter(check(read_rulesheet(rulesheets.text("tic_tac_toe"))))
+    assert moves_of(machine, Level(nodes=20)) == moves_of(machine, Level(nodes=20))
+
+
+@pytest.mark.usefixtures("tree_kernels")
+def test_the_turn_is_over_when_the_nodes_are_used_up(own: Compile) -> None:
+    """The last opinion is final, long before any clock, and was found by about the level's number of playouts."""
+    machine = own("reversi")
+    engine = LevelSearch(machine, 0, LEVELS["normal"])
+    engine.begin(machine.initial())
+    opinions: list[Opinion] = []
+    with StopWhen(never) as stop:
+        engine.prepare(stop.flag, opinions.append, Limit(30.0))
+        assert not opinions
+        engine.think(stop.flag, opinions.append, Limit(30.0))
+    assert opinions[-1].final
+    assert LEVELS["normal"].nodes <= opinions[-1].info["playouts"] <= 1.5 * LEVELS["normal"].nodes  # type: ignore[operator]
+
+
+@pytest.mark.usefixtures("tree_kernels")
+def test_a_stop_ends_the_learning(own: Compile) -> None:
+    """Where the clock is too short to learn from all matches, the turn still ends with it."""
+    machine = own("reversi")
+    engine = LevelSearch(machine, 0, Level(nodes=100, matches=1 << 40))
+    engine.begin(machine.initial())
+    legal = machine.legal(machine.initial(), 0)
+    assert consider(engine, legal, Limit(0.05)).move in legal
+    assert consider(engine, legal, Limit(), np.ones(1, np.uint8)).move in legal
+
+
+def test_a_player_is_named_after_its_level_or_its_number_of_nodes() -> None:
+    """`agent:easy` and `agent:1024` are levels; other names are not."""
+    assert level_of("agent:easy") == LEVELS["easy"]
+    assert level_of("agent:1024") == Level(1024)
+    assert [level_of(name) for name in ("agent", "agent:", "agent:hard", "agent:0", "easy", "random")] == [None] * 6

@@ -1,0 +1,267 @@
+"""The lobby in a browser: from a click on a card to the result, rulesheets written and mended, several matches."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from games import rulesheets
+from tests.agent.commands import start_command
+
+from .conftest import Window, Windows
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.e2e]
+
+NARROW = {"width": 360, "height": 740}
+
+STICKS = """
+(role first) (role second)
+(init (left 4)) (init (turn first))
+(follows first second) (follows second first)
+(less 4 3) (less 3 2) (less 2 1) (less 1 0)
+(<= (legal ?r take) (true (turn ?r)))
+(<= (legal ?r wait) (follows ?r ?other) (true (turn ?other)))
+(<= (next (left ?n)) (true (left ?m)) (less ?m ?n))
+(<= (next (turn ?r)) (follows ?r ?other) (true (turn ?other)))
+(<= terminal (true (left 0)))
+(<= (goal ?r 0) (true (turn ?r)))
+(<= (goal ?r 100) (follows ?r ?other) (true (turn ?other)))
+"""
+"""Who takes the last stick wins, which is the second role."""
+
+LINES = [{(x, y) for y in (1, 2, 3)} for x in (1, 2, 3)] + [{(x, y) for x in (1, 2, 3)} for y in (1, 2, 3)]
+LINES += [{(1, 1), (2, 2), (3, 3)}, {(1, 3), (2, 2), (3, 1)}]
+
+
+@contextlib.asynccontextmanager
+async def lobby(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> AsyncIterator[str]:
+    """Runs `ggp-agent play`, whose records are below the folder; yields the address. Ctrl-C ends it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    with start_command("play", *arguments, "--no-browser", "--port", "0") as process:
+        try:
+            assert process.stdout is not None
+            line = await asyncio.to_thread(process.stdout.readline)
+            found = re.search(r"http://\S+", line)
+            assert found is not None, line
+            yield found[0].rstrip("/") + "/"
+        finally:
+            process.send_signal(signal.SIGINT)
+            await asyncio.to_thread(process.wait, 60)
+
+
+async def set_up(window: Window, game: str, *players: str) -> None:
+    """Begins a match by the form of a game's card; `players` are as the form names them."""
+    await (await window.see(f".game[data-game='{game}'] button:has-text('Set up')")).click()
+    await choose_players(window, *players)
+
+
+async def choose_players(window: Window, *players: str) -> None:
+    """Fills in the form of a match, and begins it."""
+    for place, player in enumerate(players):
+        await (await window.see(f"dialog .seat-row >> nth={place}")).locator("select").select_option(label=player)
+    await window.page.get_by_role("button", name="Begin").click()
+    await window.see(".match[data-outcome='running']")
+
+
+async def next_turn(window: Window, plies: int) -> int | None:
+    """Waits until the person is asked after a ply; returns the newest ply, None where the match is over."""
+    waited = await window.page.wait_for_function(
+        "plies => { const match = document.querySelector('.match'), now = Number(match.dataset.plies);"
+        " if (match.dataset.outcome !== 'running') return { plies: null };"
+        " return now > plies && match.querySelector('.seat:not([hidden])') ? { plies: now } : false; }",
+        arg=plies,
+    )
+    found: dict[str, int | None] = await waited.json_value()
+    return found["plies"]
+
+
+async def moves(window: Window) -> list[tuple[int, ...]]:
+    """Reads the numbers in the moves made so far."""
+    texts = await window.page.locator(".moves code").all_inner_texts()
+    return [tuple(map(int, re.findall(r"\d+", text))) for text in texts]
+
+
+def good_cell(own: set[tuple[int, ...]], others: set[tuple[int, ...]]) -> tuple[int, ...]:
+    """Returns a cell that completes a line, stops one, or is central."""
+    free = [(x, y) for x in (2, 1, 3) for y in (2, 1, 3) if (x, y) not in own | others]
+    for marks in (own, others):
+        for cell in free:
+            if any(cell in line and line - {cell} <= marks for line in LINES):
+                return cell
+    return next((cell for cell in free if sum(cell) % 2 == 0), free[0])
+
+
+async def test_a_match_is_won_from_the_lobby(windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a game's card to the result, again until it is won; the record is saved, and opened again."""
+    async with lobby(tmp_path, monkeypatch) as address, windows:
+        window = await windows.open(address)
+        page = window.page
+        await set_up(window, "tic_tac_toe", "You", "Random moves")
+        while True:
+            plies = await next_turn(window, -1)
+            while plies is not None:
+                made = await moves(window)
+                x, y = good_cell(set(made[::2]), set(made[1::2]))
+                await page.get_by_role("button", name=f"mark {x} {y}", exact=True).click()
+                plies = await next_turn(window, plies)
+            verdict = await (await window.see(".verdict")).inner_text()
+            if verdict == "You won.":
+                break
+            assert verdict in ("You lost.", "It is a draw.")
+            await page.get_by_role("button", name="Again").click()
+            await window.see(".match[data-outcome='running']")
+        assert await page.locator(".players .figure").all_inner_texts() == ["100", "0"]
+        await window.keep("lobby-match-won")
+        async with page.expect_download() as saved:
+            await (await window.see("a:has-text('Save the match')")).click()
+        record = await (await saved.value).path()
+        await page.locator(".brand").click()
+        await window.see("section:has(#over-title) .card")
+        async with page.expect_file_chooser() as chooser:
+            await page.get_by_role("button", name="Open a file").click()
+        again = tmp_path / "again.json"
+        again.write_bytes(record.read_bytes())
+        await (await chooser.value).set_files(again)
+        await window.see(".match[data-outcome='finished']")
+        assert await page.locator(".verdict").inner_text() == "You won."
+
+
+async def test_a_sheet_is_mended_and_played(windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pasted rules with an error show its line and a caret; mended, they are drawn, and played by keyboard. The text
+    outlasts a reload."""
+    async with lobby(tmp_path, monkeypatch) as address, windows:
+        window = await windows.open(f"{address}#/sheet")
+        page = window.page
+        wrong = STICKS.replace("(<= terminal (true (left 0)))", "(<= terminal (true (left ?n)) (not (less ?n ?m)))")
+        await page.get_by_label("Rulesheet").fill(wrong)
+        await window.see(".sheet[data-state='wrong']")
+        line = next(number for number, text in enumerate(wrong.splitlines(), 1) if "terminal" in text)
+        told = await page.locator(".diagnostics li").first.inner_text()
+        assert f"line {line}, column" in told
+        assert "?m" in told
+        lines = (await page.locator(".diagnostics pre").first.text_content()).splitlines()
+        assert lines[0] == wrong.splitlines()[line - 1]
+        assert lines[0][lines[1].index("^") :].startswith(("?m", "(not", "(less"))
+        assert await page.get_by_role("button", name="Play").is_disabled()
+        await window.keep("lobby-diagnostics")
+        await page.get_by_role("button", name=f"line {line}").click()
+        assert await page.evaluate("document.activeElement.selectionStart") > wrong.index("(<= terminal")
+        await page.get_by_label("Rulesheet").fill(STICKS)
+        await window.see(".sheet[data-state='well'] .position :is(.facts, svg.board)")
+        await page.reload()
+        await window.see(".sheet[data-state='well']")
+        assert await page.get_by_label("Rulesheet").input_value() == STICKS
+        await page.get_by_role("button", name="Set up").focus()
+        await page.keyboard.press("Enter")
+        await window.see("dialog")
+        await choose_players(window, "Random moves", "You")
+        for plies in (1, 3):
+            await window.see(f".match[data-plies='{plies}'] .seat:not([hidden])")
+            await page.get_by_role("button", name="take").focus()
+            await page.keyboard.press("Enter")
+        await window.see(".match[data-outcome='finished']")
+        assert await page.locator(".verdict").inner_text() == "You won."
+
+
+async def test_two_matches_at_once(windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two pages play two games at the same time; a reload and a third page go on with either."""
+    async with lobby(tmp_path, monkeypatch) as address, windows:
+        games = {"three_way_line": 3, "breakthrough": 2}
+        pages = []
+        for game, roles in games.items():
+            window = await windows.open(address)
+            await set_up(window, game, "You", *["Random moves"] * (roles - 1))
+            pages.append(window)
+        for turn in range(2):
+            for window, roles in zip(pages, games.values(), strict=True):
+                await make_a_move(window, turn * roles)
+        await pages[0].page.reload()
+        await pages[0].see(".match[data-plies='6'] .seat:not([hidden])")
+        watching = await windows.open(address)
+        await watching.see("section:has(#running-title) .card.live:nth-child(2) .thumbnail svg")
+        await watching.keep("lobby-two-matches")
+        await watching.page.locator(".card.live:has-text('breakthrough')").click()
+        await make_a_move(watching, 4)
+        await pages[1].see(".match[data-plies='6']")
+        await pages[1].page.get_by_role("button", name="Resign").click()
+        await pages[1].page.get_by_role("button", name="Really resign?").click()
+        await watching.see(".match[data-outcome='resigned']")
+        assert await watching.page.locator(".verdict").inner_text() == "You resigned."
+        await pages[0].see(".match[data-outcome='running'] .seat:not([hidden])")
+        assert await watching.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def make_a_move(window: Window, plies: int) -> None:
+    """Makes the first move that the list offers at a ply, narrowed down as far as needed."""
+    await window.see(f".match[data-plies='{plies}'] .seat:not([hidden])")
+    while True:
+        button: Any = window.page.locator(".seat .move").first
+        group = re.search(r"\((\d+)\)$", await button.inner_text())
+        await button.click()
+        if group is None:
+            return
+
+
+async def test_reversi_is_taken_back_at_ply_20(
+    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One click on the card begins a match against the agent, whose native engine goes on after taking back."""
+    async with lobby(tmp_path, monkeypatch) as address, windows:
+        window = await windows.open(address)
+        page = window.page
+        await window.see(".game[data-game='reversi'] .play")
+        await page.get_by_label("By time").check()
+        await page.get_by_label("Seconds per move").fill("1")
+        await page.get_by_label("Seconds per move").blur()
+        await page.get_by_role("button", name="Play Reversi", exact=True).click()
+        plies = await next_turn(window, -1)
+        while plies is not None and plies < 20:
+            await make_a_move(window, plies)
+            plies = await next_turn(window, plies)
+        assert plies is not None
+        before = len(await moves(window))
+        await page.get_by_role("button", name="Take back").click()
+        await window.see(f".match[data-plies='{plies - 2}'] .seat:not([hidden])")
+        assert len(await moves(window)) == before - 2
+        await make_a_move(window, plies - 2)
+        plies = await next_turn(window, plies - 2)
+        assert plies is not None
+        assert plies >= 20
+        await page.keyboard.press("ArrowLeft")
+        await window.see(f".match[data-ply='{plies - 1}'] .thought")
+        assert "reversi" in (await page.locator(".thought h3").inner_text()).lower()
+
+
+async def test_lobby_on_a_phone_and_in_the_dark(
+    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every own game has a card with its first position; nothing is wider than a narrow screen; a given sheet is
+    offered first."""
+    sheet = tmp_path / "sticks.kif"
+    sheet.write_text(STICKS)
+    async with lobby(tmp_path / "state", monkeypatch, str(sheet)) as address, windows:
+        window = await windows.open(address, size=NARROW)
+        await window.see(f".game >> nth={len(rulesheets.names())}")
+        page = window.page
+        names = await page.locator(".game[data-game]").evaluate_all("all => all.map(one => one.dataset.game)")
+        assert sorted(names) == rulesheets.names()
+        assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        await window.keep("lobby-phone")
+        await page.locator(".game.given a").click()
+        await window.see(".sheet[data-state='well']")
+        assert await page.get_by_label("Rulesheet").input_value() == STICKS
+        assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        await window.keep("lobby-sheet-phone")
+        await page.get_by_role("button", name="Bench").click()
+        await window.see("dialog")
+        await window.keep("lobby-bench-form-phone")
+        dark = await windows.open(address, dark=True)
+        await dark.see(".game .thumbnail svg")
+        await dark.keep("lobby-dark")
