@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent.commands.options import (
     OK,
+    SHEET_HELP,
     add_command,
     check_folder,
     default_memory,
@@ -39,7 +40,7 @@ def add(commands: Commands) -> None:
         "browsers on this machine are answered. Stop it with Ctrl-C.",
         epilog=own_rulesheets(),
     )
-    parser.add_argument("game", metavar="FILE|NAME", nargs="?", help="a rulesheet to begin with")
+    parser.add_argument("game", metavar="FILE|NAME", nargs="?", help=f"{SHEET_HELP}, to begin with")
     parser.add_argument("--port", type=port, default=DEFAULT_PORT, help="port of the page (default: %(default)s)")
     parser.add_argument(
         "--no-browser", dest="browser", action="store_false", help="print the page's address only, open no browser"

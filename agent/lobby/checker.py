@@ -17,6 +17,9 @@ from games.machine import LimitError
 SHEET_BOUNDS = Bounds(cpu_seconds=10, memory_bytes=1 << 30)
 """Bounds for one sheet: real ones take some hundredths of a second."""
 
+WAIT_SECONDS = 20.0
+"""Seconds after which a check is given up, where the machine is too busy to use up its bounds."""
+
 ANSWER_SECONDS = 30.0
 """Seconds after which the checking process itself is given up."""
 
@@ -24,7 +27,9 @@ ANSWER_SECONDS = 30.0
 class Checker:
     """Checks sheets one after the other. Make it, and use it, in the main thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds = SHEET_BOUNDS) -> None:
+        """`bounds` are those of each check."""
+        self._bounds = bounds
         self._child: ChildProcess | None = None
         self._turn = asyncio.Lock()
 
@@ -34,7 +39,7 @@ class Checker:
         None for a sheet with errors."""
         async with self._turn:
             if self._child is None:
-                self._child = ChildProcess(_serve, method="spawn", may_have_children=True)
+                self._child = ChildProcess(_serve, self._bounds, method="spawn", may_have_children=True)
             child = self._child
             try:
                 child.send(text)
@@ -63,15 +68,17 @@ def _refused(message: str) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------- in the child
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, bounds: Bounds) -> None:
     # Loaded before the first sheet comes.
+    import agent.sheet  # noqa: F401
+    import agent.web.drawing  # noqa: F401
     import games.gdl.interpreter.machine  # noqa: F401
 
     while True:
         text = pipe.recv()
-        child = ChildProcess(_examine, text, bounds=SHEET_BOUNDS)
+        child = ChildProcess(_examine, text, bounds=bounds)
         try:
-            answer = child.receive(2 * (SHEET_BOUNDS.cpu_seconds or 0))
+            answer = child.receive(WAIT_SECONDS)
         except Exception as error:
             # Whatever one sheet does, the next one is checked.
             answer = _refused(f"cannot be checked within bounds: {first_line(error)}")

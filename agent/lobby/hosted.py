@@ -7,17 +7,18 @@ import json
 import sys
 from pathlib import Path
 
-from agent.errors import CommandError
-from agent.kernels.state import read
-from agent.refereeing.hosting import host_match
-from agent.refereeing.referee import MatchWatcher
-from agent.refereeing.watching import Door
-from agent.search.kernel_groups import CIRCUIT, kernel_groups
-from games.machine import GameError
-
 
 def main() -> int:
     """Plays the match that `MatchProcess` writes to standard input, if it does; the record is written at the end."""
+    # Imported here, as processes that this one spawns import this file.
+    from agent.errors import CommandError
+    from agent.kernels.state import read
+    from agent.refereeing.hosting import host_match
+    from agent.refereeing.referee import MatchWatcher
+    from agent.refereeing.watching import Door
+    from agent.search.kernel_groups import CIRCUIT, kernel_groups
+    from games.machine import GameError
+
     if read(CIRCUIT).complete:
         # While there is time: nobody may have asked yet.
         kernel_groups()[CIRCUIT].load()

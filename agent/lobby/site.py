@@ -41,6 +41,9 @@ MOST_OPENED = 20
 MOST_UPLOADS = 8
 """Most requests with a rulesheet or a record at once: one is checked, the others wait."""
 
+KEPT_MATCHES = 20
+"""Number of matches that can be played again; of older ones there are just records."""
+
 KEEPER_SECONDS = 0.2
 """Seconds between two steps of the compilation of kernels."""
 
@@ -260,6 +263,9 @@ class LobbySite(Site):
     def _begin(self, plan: Plan) -> dict[str, Any]:
         if sum(not match.over.is_set() for match in self._matches.values()) >= MOST_MATCHES:
             raise web.HTTPConflict(text=f"{MOST_MATCHES} matches are running, which is the most: end one first.\n")
+        over = [key for key, match in self._matches.items() if match.over.is_set()]
+        for key in over[: max(0, len(over) - KEPT_MATCHES)]:
+            del self._matches[key]
         match = MatchProcess(plan, self._hosts, self._folder, self._memory, self._access.token, self._changed)
         self._matches[match.key] = match
         self._changed(match.key)
