@@ -91,7 +91,7 @@ class Journal:
             try:
                 yield _load(path, now)
             except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-                log.warning("cannot read the journal %s: %s", path, error)
+                log.warning("cannot read the journal %s: %.200s", path, error)
 
 
 class MatchJournal:
@@ -334,7 +334,7 @@ def _received(line: dict[str, Any]) -> Received:
     moves = tuple(map(_read, line["moves"]))
     if "missed" not in line:
         return moves
-    missed = None if line["missed"] is None else float(line["missed"])
+    missed = None if line["missed"] is None else bounded_json.number(line["missed"])
     return Judged(moves, None if line["answered"] is None else _read(line["answered"]), missed)
 
 

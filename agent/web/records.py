@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import bounded_json
+from agent.bounded_json import number
 from agent.web.gallery import key_of
 from agent.web.thinking import Thinking
 from agent.web.transcript import Outcome, Position, Transcript
@@ -115,7 +116,7 @@ class Records:
         try:
             return read_record(path, modified / 1e9)
         except _BROKEN as error:
-            log.warning("%s is no record of a match: %s", path, error)
+            log.warning("%s is no record of a match: %.200s", path, error)
             return None
 
 
@@ -179,8 +180,8 @@ def read_record(path: Path, modified: float) -> Transcript:
         str(data["game"]),
         roles,
         [str(player) for player in data["players"]],
-        start_clock=float(data["start_clock"]),
-        play_clock=float(data["play_clock"]),
+        start_clock=number(data["start_clock"]),
+        play_clock=number(data["play_clock"]),
         began=modified,
         match_id=str(data["match_id"]),
     )
@@ -194,11 +195,13 @@ def read_record(path: Path, modified: float) -> Transcript:
                 tuple(map(fact, joint_move)),
                 frozenset(map(fact, facts)),
                 turn=step + 1,
-                seconds=[float(of_role[step]) for of_role in seconds if step < len(of_role)],
+                seconds=[number(of_role[step]) for of_role in seconds if step < len(of_role)],
             )
         )
     for ply, thoughts in enumerate(data.get("thoughts", ())[: len(transcript.positions)]):
         for role, thought in thoughts.items():
+            if int(role) not in range(len(roles)):
+                raise ValueError("a thought is no role's")
             transcript.positions[ply].thinking[int(role)] = Thinking.from_json(thought)
     transcript.errors = [
         {name: error[name] for name in ("role", "step", "request", "kind", "detail")} for error in data["errors"]

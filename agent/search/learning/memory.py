@@ -124,7 +124,7 @@ class Store:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            log.warning("%s is ignored: %s: %s", path, type(error).__name__, error)
+            log.warning("%s is ignored: %s: %.200s", path, type(error).__name__, error)
             return None
         with contextlib.suppress(OSError):
             # Time of the last use.
