@@ -36,7 +36,10 @@ def loads(text: str) -> Any:
 
 
 def number(data: object) -> float:
-    """Returns a number that `loads` has read. Raises `ValueError` for anything else: `float` reads texts such as `nan`."""
+    """Returns a number that `loads` has read; `float` would take texts such as `nan` as well.
+
+    Raises `ValueError` for anything else.
+    """
     if not isinstance(data, int | float):
         raise ValueError(f"a number expected, not {str(data)[:40]}")
     return float(data)

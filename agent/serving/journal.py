@@ -73,7 +73,7 @@ class Journal:
         matches to play, and the disk may come back."""
         self._folder = folder
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             if not restarted:
                 raise
@@ -220,7 +220,7 @@ class MatchJournal:
             self._close_file()
             self._written = 0
         if self._descriptor is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         lines = self._lines[self._written :] + ([] if keep else [text])
         rest = "".join(lines).encode("utf-8", "surrogatepass")

@@ -117,7 +117,10 @@ def records() -> list[bytes]:
         "states": [["(cell 1 1 b)", "(control x)"], ["(cell 1 2 x)"], []],
         "seconds": [[0.5, 0.25], []],
     }
-    return [json.dumps(record).encode(), json.dumps({**record, "thoughts": [{"0": thought}, {}, {"1": thought}]}).encode()]
+    return [
+        json.dumps(record).encode(),
+        json.dumps({**record, "thoughts": [{"0": thought}, {}, {"1": thought}]}).encode(),
+    ]
 
 
 def entries() -> list[bytes]:
@@ -150,7 +153,27 @@ def logs() -> list[bytes]:
 
 
 VALUES = (
-    *(None, True, 0, -1, 1.5, 1e308, -1e-308, 10**18, 10**308, 10**400, "", "x", "(f a)", "((", "-1", "nan", "1e999", [], {}),
+    *(
+        None,
+        True,
+        0,
+        -1,
+        1.5,
+        1e308,
+        -1e-308,
+        10**18,
+        10**308,
+        10**400,
+        "",
+        "x",
+        "(f a)",
+        "((",
+        "-1",
+        "nan",
+        "1e999",
+        [],
+        {},
+    ),
     *([None], [[]], [["x"]], {"0": {}}, {"x": 1}, "\ud800", "\u202e", '"\\"' * 50, "(" * 600, "a " * 2000, [0] * 500),
 )
 """What another value of a file may be replaced by."""

@@ -128,8 +128,10 @@ class Report:
         print(f"slowest: {1000 * self.slowest:.1f} ms CPU, {len(self.slowest_input)} bytes")
         if self.slowest > SLOW / 4:
             print(repr(self.slowest_input[:200]))
-        print(f"slowest for its size: {1000 * self.slowest_per_kilobyte:.2f} ms CPU per KiB, of {self.slowest_for_its_size[:200]!r}")
-        print(f"read most often: {self.most_read:.1f} characters a byte, of {self.most_read_input[:200]!r}")
+        print(f"slowest for its size: {1000 * self.slowest_per_kilobyte:.2f} ms CPU per KiB")
+        print(f"{self.slowest_for_its_size[:200]!r}")
+        print(f"read most often: {self.most_read:.1f} characters for each byte")
+        print(f"{self.most_read_input[:200]!r}")
 
 
 class Reading:

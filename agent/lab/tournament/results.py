@@ -17,7 +17,6 @@ from agent.sheet import Sheet
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle
 
-
 LARGEST = 1 << 53
 """Largest number in a log: sums of these are finite, and browsers know them."""
 
@@ -152,8 +151,9 @@ def read_result(row: dict[str, Any]) -> MatchResult:
         raise ValueError
     if len(result.goals) != (len(result.seats) if result.outcome == "finished" else 0):
         raise ValueError
-    seats = [error["seat"] for error in result.errors if "kind" in error]
-    if len(seats) < len(result.errors) or not all(_fits(seat, int) and seat in range(len(result.seats)) for seat in seats):
+    if not all(_fits(error.get("seat"), int) and "kind" in error for error in result.errors):
+        raise ValueError
+    if not all(error["seat"] in range(len(result.seats)) for error in result.errors):
         raise ValueError
     return result
 
