@@ -81,8 +81,8 @@ class SoakServer:
         (self._hooks / "sitecustomize.py").write_text(HOOKS)
         result = folder / "serve.json"
         arguments = ("--port", "0", "--margin", str(margin), "--json", str(result))
-        more = ("--journal", str(self.journal), "--records", str(self.records))
-        more += ("--workers", str(workers), "--no-memory")
+        folders = ("--journal", str(self.journal), "--records", str(self.records), "--no-memory")
+        more = ("--workers", str(workers), *folders)
         with open(self.log, "wb") as log:
             self._process = self._start(*arguments, *more, log=log.fileno())
         end = time.monotonic() + AVAILABLE_SECONDS
