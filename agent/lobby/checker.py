@@ -70,7 +70,7 @@ def _refused(message: str) -> dict[str, Any]:
 
 def _serve(pipe: Connection, bounds: Bounds) -> None:
     # Loaded before the first sheet comes.
-    import agent.sheet  # noqa: F401
+    import agent.sheet
     import agent.web.drawing  # noqa: F401
     import games.gdl.interpreter.machine  # noqa: F401
 
