@@ -19,6 +19,7 @@ import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
@@ -27,6 +28,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from protocol.browsers import hides_its_page, stranger
+from protocol.connections import Connection, Runner
 from protocol.messages import Busy, Dialect, Message, Reply, TextError, parse, render
 
 log = logging.getLogger(__name__)
@@ -43,14 +45,11 @@ _MAX_HEADER = 1 << 13
 _PARSE_INLINE = 1 << 14
 """Longest message parsed in the event loop, in bytes (about a millisecond); threads parse longer ones."""
 
-_PARSERS = 2
-"""Threads for long messages."""
-
 _TCP_INFO = struct.Struct("=52xI12xI")
 """Linux's struct tcp_info (linux/tcp.h): tcpi_last_data_recv in milliseconds, tcpi_rtt in microseconds."""
 
-_HEADER_TIMEOUT = 20.0
-"""Seconds until a connection without a request is closed."""
+_OF_A_MATCH = re.compile(rb"\s*+\(?\s*+(?:play|stop|abort)[\s(]++([^\s(),]{1,1000})", re.IGNORECASE)
+"""The beginning of a message of a running match."""
 
 _LONGEST_REASON = 200
 """Characters of a malformed or refused request that the log repeats."""
@@ -91,15 +90,53 @@ Site: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 SITE_PATH = "/page/"
 """Prefix of a site's paths; no message begins so."""
 
+
+class ShortestFirst:
+    """A lock that of those who wait gets the one with the shortest text: rulesheets in use are far from `MAX_BODY`."""
+
+    def __init__(self) -> None:
+        self._held = False
+        self._waiting: dict[asyncio.Future[None], int] = {}
+
+    @asynccontextmanager
+    async def turn(self, length: int) -> AsyncIterator[None]:
+        """Holds the lock; waits for it first."""
+        while self._held:
+            ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting[ready] = length
+            try:
+                await ready
+            except asyncio.CancelledError:
+                del self._waiting[ready]
+                if not self._held:
+                    # It may have been woken in vain.
+                    self._wake()
+                raise
+            del self._waiting[ready]
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self._wake()
+
+    def _wake(self) -> None:
+        ready = min((one for one in self._waiting if not one.done()), key=self._waiting.__getitem__, default=None)
+        if ready is not None:
+            ready.set_result(None)
+
+
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
 GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
-ORIGINS: web.AppKey[frozenset[str]] = web.AppKey("origins")
+ORIGINS: web.AppKey[Collection[str]] = web.AppKey("origins")
 STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
-ANSWERING: web.AppKey[set[Any]] = web.AppKey("answering")
-"""Connections that have sent a request."""
+KNOWS: web.AppKey[Callable[[str], bool]] = web.AppKey("knows")
 BODY_LIMIT = web.AppKey("body_limit", int)
 PARSERS: web.AppKey[ThreadPoolExecutor] = web.AppKey("parsers")
-"""Threads of their own: many long messages must not delay the journal."""
+"""Two threads of their own, as many long messages must not delay the journal: one for messages of known matches, one
+for all others."""
+QUEUE: web.AppKey[ShortestFirst] = web.AppKey("queue")
+"""Long messages of other than known matches."""
 
 
 def make_app(
@@ -109,6 +146,7 @@ def make_app(
     cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
     allow: Gatekeeper = lambda address: True,
     origins: Collection[str] = (),
+    knows: Callable[[str], bool] = lambda match_id: False,
     pages: Mapping[str, Page] | None = None,
     site: Site | None = None,
 ) -> web.Application:
@@ -118,7 +156,8 @@ def make_app(
     `pages` answer a GET of exactly their path. `site` answers every request below `SITE_PATH`, and a browser's GET
     of `/`.
 
-    `handle` is awaited once per message, concurrently for overlapping messages. `cleanup_ctx` opens and closes its
+    `knows` says whether a match is being played: its long messages need not wait for those of others. `handle` is
+    awaited once per message, concurrently for overlapping messages. `cleanup_ctx` opens and closes its
     resources with the application. Run it with `make_runner`, whose limits suit the protocol.
     """
     app = web.Application(client_max_size=max_body)
@@ -127,28 +166,30 @@ def make_app(
     app[GATEKEEPER] = allow
     app[ORIGINS] = frozenset(origins)
     app[STRANGERS] = set()
-    app[ANSWERING] = set()
-    app[PARSERS] = ThreadPoolExecutor(_PARSERS, "parser")
+    app[KNOWS] = knows
+    app[PARSERS] = ThreadPoolExecutor(2, "parser")
+    app[QUEUE] = ShortestFirst()
     app.on_cleanup.append(_end_parsers)
-    app.on_response_prepare.append(_forbid_guessing)
+    app.on_response_prepare.append(_finish)
     app.middlewares.append(_only_allowed)
     app.cleanup_ctx.extend(cleanup_ctx)
     for path, page in (pages or {}).items():
         app.router.add_get(path, functools.partial(_show, page))
     if site is not None:
         app.router.add_get("/", functools.partial(_welcome, site))
-        app.router.add_route("*", SITE_PATH + "{path:(?s:.*)}", site)
+        app.router.add_route("*", SITE_PATH + "{path:(?s:.*)}", functools.partial(_visit, site))
     app.router.add_route("OPTIONS", "/{path:(?s:.*)}", _preflight)
     app.router.add_route("*", "/{path:(?s:.*)}", _answer)
     return app
 
 
-def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> web.AppRunner:
-    """A runner with the protocol's limits: long request lines (START in a GET), undecoded bodies, no access log.
+def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> Runner:
+    """A runner with the protocol's limits: long request lines (START in a GET), undecoded bodies, no access log, and
+    bounds of memory (`protocol.connections`).
 
     On shutdown, requests in progress have `shutdown_timeout` seconds left.
     """
-    return _Runner(
+    return Runner(
         app,
         access_log=None,
         auto_decompress=False,
@@ -169,30 +210,36 @@ async def _end_parsers(app: web.Application) -> None:
     app[PARSERS].shutdown(wait=False, cancel_futures=True)
 
 
-async def _forbid_guessing(request: web.Request, response: web.StreamResponse) -> None:
-    """Has browsers take each reply for what it says it is."""
+async def _finish(request: web.Request, response: web.StreamResponse) -> None:
+    """Makes a reply the last one of its connection, which browsers take for what it says it is."""
+    response.force_close()
+    response.headers["Connection"] = "close"
     response.headers["X-Content-Type-Options"] = "nosniff"
 
 
 async def _show(page: Page, request: web.Request) -> web.Response:
+    _connection(request).settle()
     content_type, body = await page()
-    response = web.Response(body=body, headers={"Content-Type": content_type})
-    response.force_close()
-    return response
+    return web.Response(body=body, headers={"Content-Type": content_type})
+
+
+async def _visit(site: Site, request: web.Request) -> web.StreamResponse:
+    _connection(request).settle()
+    return await site(request)
 
 
 async def _welcome(site: Site, request: web.Request) -> web.StreamResponse:
     """Answers a browser with the site and a manager as usual. Java managers accept HTML too, by default."""
     headers = request.headers
     if "text/html" in headers.get("Accept", "") and "Java/" not in headers.get("User-Agent", ""):
-        return await site(request)
+        return await _visit(site, request)
     return await _answer(request)
 
 
 @web.middleware
 async def _only_allowed(request: web.Request, handler: Callable[[web.Request], Awaitable[Any]]) -> Any:
-    """Answers requests from allowed addresses, and marks the connection as used."""
-    request.app[ANSWERING].add(request.protocol)
+    """Answers requests from allowed addresses and pages, and marks the connection as used."""
+    _connection(request).task = asyncio.current_task()
     peer = peer_of(request)
     # A Unix socket has no address.
     if peer and not request.app[GATEKEEPER](peer):
@@ -212,9 +259,13 @@ def _refuse(request: web.Request, reason: str) -> web.Response:
     if reason not in strangers and len(strangers) < _MOST_STRANGERS:
         strangers.add(reason)
         log.warning(reason)
-    response = web.Response(status=403, text=f"{reason}\n")
-    response.force_close()
-    return response
+    return web.Response(status=403, text=f"{reason}\n")
+
+
+def _connection(request: web.Request) -> Connection:
+    connection = request.protocol
+    assert isinstance(connection, Connection), "an application that is not run by `make_runner`"
+    return connection
 
 
 class _NoTraceback(logging.Filter):
@@ -233,31 +284,6 @@ _http_log = logging.getLogger("protocol.server.http")
 _http_log.addFilter(_NoTraceback())
 
 
-class _Runner(web.AppRunner):
-    """A runner that closes connections without a request: each holds a descriptor."""
-
-    async def setup(self) -> None:
-        await super().setup()
-        self._watching = asyncio.create_task(self._watch())
-
-    async def cleanup(self) -> None:
-        self._watching.cancel()
-        await super().cleanup()
-
-    async def _watch(self) -> None:
-        since: dict[Any, float] = {}
-        answering = self.app[ANSWERING]
-        while True:
-            await asyncio.sleep(_HEADER_TIMEOUT / 4)
-            now = asyncio.get_running_loop().time()
-            connections = [] if self.server is None else self.server.connections
-            since = {connection: since.get(connection, now) for connection in connections}
-            answering.intersection_update(connections)
-            for connection, begin in since.items():
-                if now - begin > _HEADER_TIMEOUT and connection not in answering:
-                    connection.force_close()
-
-
 async def _preflight(request: web.Request) -> web.Response:
     return _response(request, "")
 
@@ -270,6 +296,7 @@ async def _answer(request: web.Request) -> web.Response:
     peer = peer_of(request) or "unknown"
     try:
         message, dialect = await _parse(request)
+        _connection(request).settle()
     except (TextError, _RefusedError) as error:
         log.warning("%s from %s is no message, answered busy: %s", request.method, peer, error)
         return _response(request, render(Busy(), Dialect()))
@@ -336,13 +363,22 @@ async def _parse(request: web.Request) -> tuple[Message, Dialect]:
     """The message: from the path of a GET, otherwise from the body."""
     if request.method in ("GET", "HEAD"):
         target = request.raw_path
-        size, read = len(target), functools.partial(_parse_path, target)
+        size, read, match_id = len(target), functools.partial(_parse_path, target), ""
     else:
         body = await _body(request)
-        size, read = len(body), functools.partial(parse, body)
+        size, read, match_id = len(body), functools.partial(parse, body), _match_of(body)
     if size <= _PARSE_INLINE:
         return read()
-    return await asyncio.get_running_loop().run_in_executor(request.app[PARSERS], read)
+    known = bool(match_id) and request.app[KNOWS](match_id)
+    async with nullcontext() if known else request.app[QUEUE].turn(size):
+        _connection(request).settle()
+        return await asyncio.get_running_loop().run_in_executor(request.app[PARSERS], read)
+
+
+def _match_of(body: bytes) -> str:
+    """The id of the match that a message of a running match begins with; empty for others."""
+    found = _OF_A_MATCH.match(body)
+    return "" if found is None else found[1].decode(errors="replace")
 
 
 def _parse_path(target: str) -> tuple[Message, Dialect]:
@@ -351,7 +387,7 @@ def _parse_path(target: str) -> tuple[Message, Dialect]:
 
 def _response(request: web.Request, text: str) -> web.Response:
     headers = {"Content-Type": "text/acl", "Vary": "Origin"}
-    origin = request.headers.get("Origin")
+    origin = request.headers.get("Origin", "")
     if origin in request.app[ORIGINS]:
         allowed = request.headers.get("Access-Control-Request-Headers", "Sender, Receiver, Content-Type, Accept")
         headers |= {
@@ -363,6 +399,4 @@ def _response(request: web.Request, text: str) -> web.Response:
         if "Access-Control-Request-Private-Network" in request.headers:
             # Chrome asks before a public page may reach a player in the local network.
             headers["Access-Control-Allow-Private-Network"] = "true"
-    response = web.Response(body=text.encode("utf-8", "replace"), headers=headers)
-    response.force_close()
-    return response
+    return web.Response(body=text.encode("utf-8", "replace"), headers=headers)

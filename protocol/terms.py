@@ -80,6 +80,19 @@ def decode(text: str | bytes) -> str:
         return text.decode("latin-1")
 
 
+def footprint(term: Term) -> int:
+    """The bytes that a term takes in memory, roughly. Not recursive."""
+    size, stack = 0, [term]
+    while stack:
+        part = stack.pop()
+        size += 64
+        if isinstance(part, str):
+            size += len(part)
+        else:
+            stack.extend(part)
+    return size
+
+
 def map_tokens(function: Callable[[str], str], term: Term) -> Term:
     """The term with `function` applied to each token. Not recursive."""
     if isinstance(term, str):

@@ -19,9 +19,9 @@ class Level:
 
 
 LEVELS: Mapping[str, Level] = {
-    "easy": Level(nodes=64),
-    "normal": Level(nodes=512),
-    "strong": Level(nodes=4096, matches=4096),
+    "easy": Level(nodes=100),
+    "normal": Level(nodes=500),
+    "strong": Level(nodes=2500, matches=4096),
 }
 """The levels by name, easiest first. See docs/playing.md for how they do against each other."""
 

@@ -29,8 +29,16 @@ from agent.worker.messages import (
 from games.gdl.rules.surface import has_imperfect_information
 from games.machine import Term
 from protocol.messages import Play, Start, Stop
+from protocol.terms import footprint
 
 log = logging.getLogger(__name__)
+
+
+MOST_TOLD = 64 << 20
+"""Most bytes that a match's turns take in memory, roughly: some 7,000 turns. Rulesheets in use end after 300."""
+
+TURN_BYTES = 1 << 13
+"""Bytes that a turn takes beside its moves, roughly; most are the thoughts that the page shows."""
 
 
 class MatchHistory:
@@ -40,9 +48,13 @@ class MatchHistory:
         """`found` is a match that a former server left unfinished; its journal is used on."""
         self._start = start
         self._journal = journal if found is None else found.journal
-        self._history: list[Received] = [] if found is None else list(found.history)
-        self.turns = count_turns(*self._history)
+        self._history: list[Received] = []
+        self.turns = 0
         """Number of joint moves made."""
+        self._told = 0
+        """Bytes of the joint moves, roughly."""
+        for received in () if found is None else found.history:
+            self.add(received)
         self._distrust = 0 if found is None else found.distrust
         self._checkpoint = Checkpoint() if found is None else found.checkpoint
         silence, intervals = (0.0, None) if found is None else (found.silence, found.intervals)
@@ -55,6 +67,11 @@ class MatchHistory:
     def last(self) -> Received:
         """The last joint move; empty before the first."""
         return self._history[-1] if self._history else ()
+
+    @property
+    def full(self) -> bool:
+        """Whether the match takes more memory than it may."""
+        return self._told > MOST_TOLD
 
     # --- what messages mean
 
@@ -126,6 +143,8 @@ class MatchHistory:
         """Takes a joint move in, without noting it."""
         self._history.append(received)
         self.turns += count_turns(received)
+        told = (received.own or (), received.percepts or ()) if isinstance(received, Unseen) else received
+        self._told += TURN_BYTES + footprint(told.moves if isinstance(told, Judged) else told)
 
     async def note_last(self) -> None:
         """Notes the last joint move, and waits for the disk."""
@@ -136,6 +155,7 @@ class MatchHistory:
         """Forgets all turns."""
         self._history.clear()
         self.turns = 0
+        self._told = 0
         self._checkpoint = Checkpoint()
         self.pace = ManagerPace(self._start.start_clock, self._start.play_clock, now())
         if self._journal is not None:

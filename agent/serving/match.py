@@ -115,6 +115,8 @@ class Match:
         self._finishing: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[bool] | None = None
         """The answer to START; a repeated START waits for the same one."""
+        self.starts = 0
+        """Number of STARTs that wait for it."""
         if found is not None:
             for received in found.history:
                 self._show.moved(received)
@@ -156,6 +158,11 @@ class Match:
     def _is_silent_for(self, clock: int) -> bool:
         return now() - self.heard > SILENCE_FACTOR * clock + self._options.silence
 
+    @property
+    def full(self) -> bool:
+        """Whether the moves told take more memory than a match may."""
+        return self._history.full
+
     # --- messages
 
     def resume(self) -> None:
@@ -174,7 +181,11 @@ class Match:
         else:
             log.info("%s: START repeated", self.match_id)
             self._turn.start_repeated = True
-        return await asyncio.shield(self._starting)
+        self.starts += 1
+        try:
+            return await asyncio.shield(self._starting)
+        finally:
+            self.starts -= 1
 
     async def play(self, message: Play, received: Instant, round_trip: float = 0.0) -> Term:
         """Returns the move for the next turn before its clock is up.

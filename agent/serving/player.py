@@ -46,6 +46,9 @@ NAME = "ggp-agent"
 MAX_MESSAGE = 1 << 20
 """Most bytes of a message; the largest rulesheet in use has 68,000."""
 
+MOST_STARTS = 4
+"""Most STARTs of a match that wait for their answer: each keeps a rulesheet in memory."""
+
 EARLY_SECONDS = 1.0
 """Seconds after which light workers that were started early are not needed any more."""
 
@@ -172,6 +175,10 @@ class Player:
         hopeless = self._keeper.failed if kernel_cache.is_kept() else playing()
         return frozenset(name for name in playing() if name in hopeless or not self._pool.spare_lacks(name))
 
+    def knows(self, match_id: str) -> bool:
+        """Returns whether a match is running."""
+        return match_id in self._matches
+
     @property
     def matches(self) -> tuple[Match, ...]:
         """The running matches."""
@@ -276,6 +283,9 @@ class Player:
             running = self._matches[name] = Match(message, self._pool, self._match_options, journal)
             clocks = f"{message.start_clock} s and {message.play_clock} s"
             log.info("%s: START from %s: %d statements, clocks %s", name, received.peer, len(message.rules), clocks)
+        if running.starts >= MOST_STARTS:
+            log.warning("%s: START repeated too often: answered busy", name)
+            return messages.Busy()
         ready = await running.start(received.at)
         if not ready:
             if self._matches.get(name) is running:
@@ -287,6 +297,10 @@ class Player:
         running = self._matches.get(message.match_id)
         if running is None:
             log.error("%s: PLAY from %s for an unknown match: answered busy", message.match_id, received.peer)
+            return messages.Busy()
+        if running.full:
+            log.error("%s: dropped: %d turns take too much memory", message.match_id, running.turn_number)
+            self._drop(running)
             return messages.Busy()
         return messages.MoveReply(await running.play(message, received.at, received.round_trip))
 
@@ -408,6 +422,7 @@ async def serve(
         cleanup_ctx=[playing],
         allow=gatekeeper(options.allow),
         origins=options.browsers,
+        knows=player.knows,
         pages={"/healthz": player.health, "/metrics": player.metrics},
         site=None if page is None else page.handle,
     )

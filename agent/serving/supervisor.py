@@ -41,8 +41,8 @@ FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
 PRIORITY = -5
 """Niceness of the server process, unless the user chose one: replies must leave on time. Workers run without it."""
 
-MOST_DESCRIPTORS = 1 << 16
-"""Open files that the server asks for."""
+MOST_DESCRIPTORS = 1 << 12
+"""Open files that the server asks for: half of them for connections (`protocol.connections`)."""
 
 _ASKED_TO_END = (signal.SIGTERM, signal.SIGINT)
 

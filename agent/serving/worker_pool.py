@@ -35,6 +35,12 @@ SILENT_AFTER = 10.0
 UNLOADABLE = 2
 """Workers in a row that ended while loading their kernels, after which the kernels are taken to be damaged."""
 
+MOST_UNREAD = 1000
+"""Most commands that wait for a worker to read them; their terms are the match's own. One with more is lost."""
+
+MOST_REPORT = 64 << 20
+"""Longest report that is read, in bytes."""
+
 LIGHT_AFTER = 0.2
 """Seconds that a match waits for a warm worker before it gets a light one."""
 
@@ -66,7 +72,7 @@ class Worker:
         self._missed = False
         """Whether a sign of life was missing at the last check, and none has come since."""
         self._process = process
-        self._outbox: asyncio.Queue[Command] = asyncio.Queue()
+        self._outbox: asyncio.Queue[Command] = asyncio.Queue(MOST_UNREAD)
         self._writing = asyncio.create_task(self._write())
         self._reading = asyncio.create_task(self._read())
 
@@ -82,7 +88,12 @@ class Worker:
 
     def send(self, command: Command) -> None:
         """Sends a command. Never blocks, even if the worker hangs; does nothing if it is gone."""
-        self._outbox.put_nowait(command)
+        try:
+            self._outbox.put_nowait(command)
+        except asyncio.QueueFull:
+            if not self.lost.is_set():
+                log.error("worker %d does not read what it is told: it is lost", self.pid)
+                self._reading.cancel()
 
     def seems_to_hang(self) -> bool:
         """Returns whether a spare gives no sign of life at two checks in a row.
@@ -106,6 +117,7 @@ class Worker:
             for part in parts_of(await self._outbox.get()):
                 with contextlib.suppress(ConnectionError):
                     self._process.stdin.write(frame(part))
+                    await self._process.stdin.drain()
                 await asyncio.sleep(0)
 
     async def _read(self) -> None:
@@ -113,6 +125,9 @@ class Worker:
         try:
             while True:
                 (length,) = HEADER.unpack(await stream.readexactly(HEADER.size))
+                if length > MOST_REPORT:
+                    log.error("worker %d reports %d bytes at once: it is lost", self.pid, length)
+                    return
                 report: Report = pickle.loads(await stream.readexactly(length))
                 self._told, self._missed = now(), False
                 if isinstance(report, Warm):

@@ -13,8 +13,8 @@ from agent.web.transcript import Transcript
 
 log = logging.getLogger(__name__)
 
-KEPT = 20
-"""Number of finished matches kept."""
+KEPT, MOST_KEPT_BYTES = 20, 128 << 20
+"""Number of finished matches kept, and bytes that they take together, roughly."""
 
 
 def key_of(name: str, taken: object = ()) -> str:
@@ -58,9 +58,12 @@ class Gallery:
         self._transcripts[transcript.key] = transcript
         if transcript.running:
             self._running.add(transcript.key)
-        finished = [key for key, other in self._transcripts.items() if not other.running]
-        for key in finished[: max(0, len(finished) - self._kept)]:
-            del self._transcripts[key]
+        finished = [other for other in self._transcripts.values() if not other.running]
+        size = sum(other.size for other in finished)
+        for number, other in enumerate(finished):
+            if len(finished) - number > self._kept or size > MOST_KEPT_BYTES:
+                del self._transcripts[other.key]
+                size -= other.size
         self._tell(transcript)
 
     @property

@@ -6,6 +6,7 @@ Everything is read-only except a person's actions (`agent.web.seat`). The page's
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.resources
 import json
 import logging
@@ -26,6 +27,7 @@ from agent.web.records import Records, as_record
 from agent.web.seat import Seat, SeatError
 from agent.web.tournaments import ShownTournament
 from agent.web.transcript import Transcript
+from protocol.server import peer_of
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +50,8 @@ LOOK_SECONDS = 1.0
 PING_SECONDS = 5
 """Seconds between two pings, by which a page that vanished is noticed."""
 
-MOST_STREAMS = 64
-"""Most pages kept up to date at the same time; others are told to retry."""
+MOST_STREAMS, MOST_STREAMS_OF_PEER = 64, 16
+"""Most pages kept up to date at the same time, and those of one address. A further one takes the oldest one's place."""
 
 LONG_MATCH = 50
 """Number of positions beyond which a match is formatted in a thread."""
@@ -90,8 +92,8 @@ class Site:
         self._seat = seat
         self._tournaments = {tournament.key: tournament for tournament in tournaments}
         self._pictures = Pictures()
-        self._streams: set[asyncio.Event] = set()
-        self._closing = False
+        self._streams: dict[asyncio.Task[Any], str] = {}
+        """Address of each page that is kept up to date, the oldest first."""
         self._files = {
             file.name: file.read_bytes()
             for file in importlib.resources.files("agent.web").joinpath("static").iterdir()
@@ -102,9 +104,8 @@ class Site:
 
     async def close(self) -> None:
         """Ends all streams."""
-        self._closing = True
-        for changed in self._streams:
-            changed.set()
+        for stream in self._streams:
+            stream.cancel()
         self._pictures.close()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -227,21 +228,30 @@ class Site:
 
         `before` sends what comes before these events.
         """
-        if len(self._streams) >= MOST_STREAMS:
-            raise web.HTTPServiceUnavailable(text="Too many pages are open.\n", headers={"Retry-After": "30"})
-        async with sse_response(request, headers=SECURITY, ping_interval=PING_SECONDS) as stream:
-            with self._gallery.watching(key) as changed:
-                self._streams.add(changed)
-                try:
+        task = asyncio.current_task()
+        assert task is not None
+        self._make_room(peer_of(request))
+        self._streams[task] = peer_of(request)
+        try:
+            async with sse_response(request, headers=SECURITY, ping_interval=PING_SECONDS) as stream:
+                # Such errors mean that the page was closed.
+                closed = contextlib.suppress(ConnectionResetError, TimeoutError)
+                with self._gallery.watching(key) as changed, closed:
                     if before is not None:
                         await before(stream)
                     await self._send_events(request, stream, changed, event, look, pause)
-                except (ConnectionResetError, TimeoutError):
-                    # The page was closed.
-                    pass
-                finally:
-                    self._streams.discard(changed)
+        finally:
+            self._streams.pop(task, None)
         return stream
+
+    def _make_room(self, peer: str) -> None:
+        """Ends the oldest stream where there are too many; its page asks for another one."""
+        # Behind a Unix socket there are many, all without an address.
+        same = [stream for stream, other in self._streams.items() if other == peer != ""]
+        surplus = same if len(same) >= MOST_STREAMS_OF_PEER else list(self._streams)
+        if surplus is same or len(surplus) >= MOST_STREAMS:
+            del self._streams[surplus[0]]
+            surplus[0].cancel()
 
     async def _send_events(
         self,
@@ -253,7 +263,7 @@ class Site:
         pause: float,
     ) -> None:
         version = 0
-        while request.transport is not None and not self._closing:
+        while request.transport is not None:
             changed.clear()
             data = await look(version)
             version = data.get("version", 0)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from agent.web.thinking import Thinking
 from games.machine import Term
 from protocol.kif import write
+from protocol.terms import footprint
 
 if TYPE_CHECKING:
     from agent.search.engine import Opinion
@@ -23,6 +24,9 @@ Outcome: TypeAlias = Literal["running", "finished", "stalled", "resigned", "abor
 
 MOST_FACTS = 100_000
 """Most facts kept of all positions of a match, some 10 MB; of later positions only the moves are kept."""
+
+FACT_BYTES, POSITION_BYTES = 100, 1 << 13
+"""Bytes of a kept fact, and of a position beside its facts and moves, roughly; most are thoughts."""
 
 LARGEST_STATE = 20_000
 """Most facts of a position that is kept; more would hold up the event loop."""
@@ -119,11 +123,18 @@ class Transcript:
         """Grows with every change."""
         self.changed: Callable[[Transcript], None] = lambda transcript: None
         """Called after every change."""
+        self._told = footprint(self.rules)
+        """Bytes of the rules and moves, roughly."""
         self._room = MOST_FACTS
         self._known: dict[Term, Term] = {}
         """One copy of each fact, as states share most of theirs."""
 
     # --- writing
+
+    @property
+    def size(self) -> int:
+        """Bytes that the match takes in memory, roughly."""
+        return self._told + len(self.positions) * POSITION_BYTES + (MOST_FACTS - self._room) * FACT_BYTES
 
     @property
     def last(self) -> Position:
@@ -146,6 +157,7 @@ class Transcript:
         """Appends the position after a joint move, still unknown; `missed` others were made before it."""
         turn = self.last.turn + missed + 1
         self.positions.append(Position(moves, turn=turn, seconds=seconds, begun=time.monotonic()))
+        self._told += footprint(moves or ())
         self.clock = None
         self.touch(self.last)
 

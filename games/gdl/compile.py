@@ -116,6 +116,12 @@ class Compilation:
         self._waiting = _plan(checked, limits)
         self._together = max(1, min(len(self._waiting), limits.memory_bytes // _LEAST_MEMORY))
         """Most children at the same time, which share the memory."""
+        if self._together == 1:
+            # The next takes the place of the last, which gets its half of the time.
+            half = limits.grounding_cpu_seconds / 2
+            self._waiting = [
+                one if one.gives_way else replace(one, patience=max(one.patience, half)) for one in self._waiting
+            ]
         self._latest = self._waiting[0]
         self._children: list[_Child] = []
         self._reasons: list[str] = []

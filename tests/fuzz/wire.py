@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from aiohttp import web
 
-from protocol import server
+from protocol import connections, server
 from protocol.messages import Message, Reply
 from protocol.server import Received, make_app, make_runner
 from tests.protocol.conftest import textbook
@@ -35,8 +35,8 @@ async def page() -> tuple[str, bytes]:
 @asynccontextmanager
 async def served() -> AsyncIterator[int]:
     """The port of a player that is being served."""
-    names = ("_HEADER_TIMEOUT", "_BODY_TIMEOUT", "_LINGERING")
-    with patch.multiple(server, **dict.fromkeys(names, SLOW_SENDER)):
+    patched = patch.multiple(server, _BODY_TIMEOUT=SLOW_SENDER, _LINGERING=SLOW_SENDER)
+    with patched, patch.object(connections, "HEADER_TIMEOUT", SLOW_SENDER):
         runner = make_runner(make_app(answer, max_body=1 << 20, pages={"/metrics": page}), shutdown_timeout=0.1)
         await runner.setup()
         try:

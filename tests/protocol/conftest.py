@@ -84,7 +84,7 @@ class ServedPlayer:
 async def player() -> AsyncIterator[ServedPlayer]:
     """A player that is being served."""
     served = ServedPlayer()
-    runner = make_runner(make_app(served.handle, max_body=MAX_BODY, origins=[ORIGIN]))
+    runner = make_runner(make_app(served.handle, max_body=MAX_BODY, origins=[ORIGIN], knows="known".__eq__))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     served.port = runner.addresses[0][1]

@@ -248,7 +248,7 @@ async def test_time_counts_from_the_header(player: Any, arrivals: Clock) -> None
 
 async def test_silent_connection_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection without a request is ended; one with a message being answered is not, however long that takes."""
-    monkeypatch.setattr("protocol.server._HEADER_TIMEOUT", 0.1)
+    monkeypatch.setattr("protocol.connections.HEADER_TIMEOUT", 0.1)
     served = ServedPlayer()
     answering = asyncio.Event()
 

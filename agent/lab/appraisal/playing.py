@@ -78,20 +78,27 @@ class Observer(MatchWatcher):
         self.choices: list[tuple[int, ...]] = []
         self.legal: set[tuple[int, Term]] = set()
         """Moves with the number of their role among the players'."""
-        self._thinkers: set[int] = set()
+        self._thinkers: list[int] = []
 
     def asked(self, record: MatchRecord, legal: Sequence[Sequence[Term]]) -> None:
         if len(record.moves) >= self._most_plies:
             raise _EndlessError
         self.choices.append(tuple(len(legal[role]) for role in self._seats))
         self.legal.update((seat, move) for seat, role in enumerate(self._seats) for move in legal[role])
-        everybody = set(range(len(self._seats)))
-        choosing = {seat for seat in everybody if self.choices[-1][seat] > 1}
-        self._thinkers = (choosing if self._opposed else everybody) or everybody
+        self._thinkers = thinkers(self.choices[-1], opposed=self._opposed)
 
     def thinks(self, seat: int) -> bool:
-        """Whether a role is to think about the present position: all are, of opposed ones those with a choice."""
+        """Whether a role is to think about the present position."""
         return seat in self._thinkers
+
+
+def thinkers(choices: Sequence[int], *, opposed: bool) -> list[int]:
+    """Returns the roles that are to think about a position: all, of opposed ones those with a choice, if there are any.
+
+    `choices` has the number of legal moves by role.
+    """
+    choosing = [seat for seat, moves in enumerate(choices) if moves > 1]
+    return choosing if opposed and choosing else list(range(len(choices)))
 
 
 class ThoughtfulPlayer(EnginePlayer):
@@ -212,15 +219,15 @@ class Appraiser:
                 engine.prepare(halt, lambda opinion: None, Limit(seconds))
 
     def _worths(self, state: State) -> list[float | None]:
-        """What a position is worth to each role, 0..100."""
-        found: list[float | None] = []
-        for role, engine in zip(self._seats, self._engines, strict=True):
-            legal = self._machine.legal(state, role)
-            score = None
-            if legal and not self._machine.terminal(state):
-                engine.begin(state)
-                score = consider(engine, legal, Limit(self._settings.seconds)).score
-            found.append(None if score is None else self._machine.goal_scale.worth(score.goal))
+        """What a position before the end is worth to each role, 0..100."""
+        machine = self._machine
+        legal = [machine.legal(state, role) for role in self._seats]
+        found: list[float | None] = [None] * len(legal)
+        for seat in thinkers([len(moves) for moves in legal], opposed=self._opposed):
+            if legal[seat]:
+                self._engines[seat].begin(state)
+                score = consider(self._engines[seat], legal[seat], Limit(self._settings.seconds)).score
+                found[seat] = None if score is None else machine.goal_scale.worth(score.goal)
         return found
 
     def _opening(self, number: int) -> Opening:

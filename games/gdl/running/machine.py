@@ -31,6 +31,7 @@ from games.gdl.running.kernels import ALL, NARROW, WIDE
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms, lay_out, scale_of
 from games.gdl.running.playouts import new_move_workspace, new_playout_workspace, play_out
 from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFactError
+from games.time_limit import time_limit
 
 
 @dataclass(frozen=True)
@@ -232,19 +233,19 @@ class CircuitMachine(StateMachine):
     ) -> MatchPositions:
         """All positions of `matches` uniformly random matches, each cut after `max_plies` plies or at a dead end.
 
-        Fewer matches once `seconds` are over: they are played 64 at a time, the first 64 in any case.
+        Fewer once `seconds` are over (see `time_limit`): they are played 64 at a time, the first 64 in any case.
         """
         parts = list(self._match_parts(matches, seed, max_plies, math.inf if seconds is None else seconds))
         order = np.argsort(np.concatenate([part.match for part in parts]), kind="stable")
         return MatchPositions(*(np.concatenate([part[i] for part in parts])[order] for i in range(4)))
 
     def _match_parts(self, matches: int, seed: int, max_plies: int, seconds: float) -> Iterator[MatchPositions]:
-        end = time.monotonic() + seconds
+        is_over = time_limit(seconds)
         rng = np.array([seed], np.uint64)
         slots = aligned_words(self.programs.n_slots)
         workspace = new_move_workspace(self.programs)
         for begin in range(0, matches, 64):
-            if begin and time.monotonic() >= end:
+            if begin and is_over():
                 return
             lanes = min(64, matches - begin)
             active = (1 << lanes) - 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms, gates_of
+from games.time_limit import time_limit
 
 MOST_EDGES = 50_000
 """Most gate inputs of a circuit that is examined."""
@@ -24,7 +23,7 @@ def find_endings(programs: CircuitPrograms, seconds: float) -> list[tuple[int, .
 
     These are the complement-free products in the disjunctive normal form of the terminal signal, multiplied out from
     the fluents up. Products that grow too large are dropped, so sets may be missing. Empty if it takes more than
-    `seconds`.
+    `seconds` (see `time_limit`).
     """
     if len(programs.legal.inputs) > MOST_EDGES:
         return []
@@ -43,9 +42,9 @@ def find_endings(programs: CircuitPrograms, seconds: float) -> list[tuple[int, .
         elif FIRST_FLUENT <= slot < FIRST_FLUENT + n_fluents:
             fact = slot - FIRST_FLUENT + 1
             terms[slot, positive] = {frozenset((fact if positive else -fact,))}
-    end = time.monotonic() + seconds
+    is_over = time_limit(seconds)
     for out, flip, inputs in gates:
-        if time.monotonic() > end:
+        if is_over():
             return []
         for positive in (True, False):
             if (out, positive) not in wanted:

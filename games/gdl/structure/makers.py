@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from games.time_limit import time_limit
 
 MOST_CONDITIONS = 3
 """Most conditions under which a move makes a fact true; moves with more are left out."""
@@ -46,9 +47,9 @@ def find_makers(
     """By move and fact, the conditions under which the legal move makes the fact true, if it ever did.
 
     `wanted` (fluents) are the facts that matter, `rivals` the facts that exclude each one. Only moves count that a role
-    made while the others had to wait. Empty after more than `seconds`.
+    made while the others had to wait. Empty after more than `seconds` (see `time_limit`).
     """
-    end = time.monotonic() + seconds
+    is_over = time_limit(seconds)
     added = transitions.after & ~transitions.before[:, : transitions.after.shape[1]]
     makers: dict[tuple[int, int], list[Condition]] = {}
     for role in range(transitions.moves.shape[1]):
@@ -60,7 +61,7 @@ def find_makers(
                 continue
             made, held = added[rows], transitions.before[rows]
             for fact in np.flatnonzero(wanted & (made.sum(axis=0) >= SEEN)).tolist():
-                if time.monotonic() > end:
+                if is_over():
                     return {}
                 did = made[:, fact]
                 conditions = _conditions(held[did], held[~did & ~held[:, fact]], rivals)

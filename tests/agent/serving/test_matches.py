@@ -9,10 +9,11 @@ from dataclasses import replace
 import pytest
 
 from agent.search.kernel_groups import GENERAL, playing
+from agent.serving import history
 from agent.serving import player as serving_player
 from agent.serving.clock import now
 from agent.serving.light_workers import SPARES
-from agent.serving.player import Player, ServeOptions
+from agent.serving.player import MOST_STARTS, Player, ServeOptions
 from agent.serving.worker_pool import Worker, WorkerPool
 from agent.worker.messages import Begin, Command, Refused, Rewind, Turn
 from games.machine import Term
@@ -369,3 +370,37 @@ def test_matches_started_and_stopped_in_a_loop_make_no_more_processes(monkeypatc
 
     run(monkeypatch, loop())
     assert CountedWorker.most == 2 + SPARES
+
+
+def test_match_that_takes_too_much_memory_is_dropped(
+    against: Callable[..., FakePool], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Many turns, or a few with huge moves, end a match; an endless repetition of one does not."""
+    monkeypatch.setattr(history, "MOST_TOLD", 10 * history.TURN_BYTES)
+
+    async def course(manager: Manager) -> None:
+        for other, turns in (("c", 9), (("c", *"x" * 2000), 1)):
+            assert await manager.send(START) == Ready()
+            for joint_move in (None, *[("b", "c")] * 20):
+                assert isinstance(await manager.send(Play("m", joint_move)), MoveReply)
+            told = 0
+            while await manager.send(Play("m", ("a", (str(told), other)))) != Busy():
+                told += 1
+            assert told == turns
+            assert not manager.player.knows("m")
+
+    against(course, *map(FakeWorker, range(4)))
+    assert caplog.text.count("turns take too much memory") == 2
+
+
+def test_few_repetitions_of_a_start_wait(against: Callable[..., FakePool]) -> None:
+    """Each START that waits keeps a rulesheet in memory: beyond some of them, further ones are answered busy."""
+
+    async def course(manager: Manager) -> None:
+        waiting = [asyncio.create_task(manager.send(START)) for _ in range(MOST_STARTS)]
+        await asyncio.sleep(1.0)
+        assert await manager.send(START) == Busy()
+        assert await asyncio.gather(*waiting) == [Ready()] * MOST_STARTS
+        assert await manager.send(START) == Ready()
+
+    against(course, FakeWorker(0, prepares=False))

@@ -22,7 +22,8 @@ from agent.serving.light_workers import LIGHT, MIN_MEMORY, SPARES, memory_share,
 from agent.serving.player import Player, ServeOptions
 from agent.serving.worker_pool import Worker, WorkerPool
 from agent.worker import crosschecker, messages, session
-from agent.worker.messages import Begin, Channel, Checkpoint, Rest, RulesPart, frame, parts_of
+from agent.worker.messages import Begin, Channel, Checkpoint, Rest, RulesPart, Turn, frame, parts_of
+from games.memory import KILLED_SOONER
 from protocol.messages import Start
 from tests.agent.serving.virtual import fake_player, run
 from tests.processes import PATIENCE
@@ -110,13 +111,37 @@ async def test_spare_that_hangs_is_found_out(monkeypatch: pytest.MonkeyPatch) ->
     await worker.close()
 
 
+async def test_worker_that_reads_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for a worker to read it has a bound, whatever keeps it from reading."""
+    monkeypatch.setattr(worker_pool, "MOST_UNREAD", 5)
+    worker = await Worker.start(MIN_MEMORY, LIGHT)
+    await asyncio.wait_for(worker.warm.wait(), PATIENCE)
+    os.kill(worker.pid, signal.SIGSTOP)
+    for _ in range(20):
+        worker.send(Turn((("x" * 100_000,),), None))
+        await asyncio.sleep(0)
+    await asyncio.wait_for(worker.lost.wait(), PATIENCE)
+    await worker.close()
+
+
+async def test_worker_that_reports_too_much_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report beyond the bound is not read."""
+    monkeypatch.setattr(worker_pool, "MOST_REPORT", 2)
+    worker = await Worker.start(MIN_MEMORY, LIGHT)
+    await asyncio.wait_for(worker.lost.wait(), PATIENCE)
+    assert worker._told is None
+    await worker.close()
+
+
 async def test_memory_of_a_worker_is_limited() -> None:
-    """A worker itself takes no more than half of its share, beyond what it has loaded; its children have the rest."""
+    """A worker itself takes no more than half of its share; its children have the rest. The kernel ends it first."""
     pool = WorkerPool(MIN_MEMORY, 1)
     worker = await pool.acquire(patience=0.0)
     await asyncio.wait_for(worker.warm.wait(), PATIENCE)
     bound, _ = resource.prlimit(worker.pid, resource.RLIMIT_DATA)
     assert MIN_MEMORY // 4 < bound < MIN_MEMORY // 2 + (128 << 20)
+    order, own = (int(Path(f"/proc/{process}/oom_score_adj").read_text()) for process in (worker.pid, "self"))
+    assert order == min(1000, own + KILLED_SOONER)
     await worker.close()
     await pool.close()
 

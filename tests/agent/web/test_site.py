@@ -132,6 +132,20 @@ async def test_events_tell_of_what_changed_only() -> None:
             await asyncio.sleep(0.01)
 
 
+async def test_new_page_takes_the_place_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more pages than can be kept up to date, the oldest stops being so, and no new one is refused."""
+    monkeypatch.setattr("agent.web.site.MOST_STREAMS_OF_PEER", 2)
+    async with player(Gallery()) as (address, session):
+        streams = [await session.get(f"{address}/page/events") for _ in range(4)]
+        assert [response.status for response in streams] == [200] * 4
+        for response in streams[:2]:
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await asyncio.wait_for(response.read(), 60)
+        for response in streams[2:]:
+            assert (await response.content.readline()).startswith(b"event: overview")
+            response.close()
+
+
 async def test_position_is_drawn_with_its_changes() -> None:
     """Facts outside boards are listed, new and gone ones marked; a ply that was not reached is empty."""
     gallery = Gallery()
@@ -182,7 +196,7 @@ async def test_failing_pictures_are_lists(monkeypatch: pytest.MonkeyPatch, caplo
     def fail(*arguments: object) -> None:
         raise RuntimeError("no board today")
 
-    monkeypatch.setattr("agent.web.pictures.Layout", SimpleNamespace(find=fail))
+    monkeypatch.setattr("agent.web.pictures.Pictures._ask", fail)
     gallery = Gallery()
     transcript = small_match(gallery)
     async with (

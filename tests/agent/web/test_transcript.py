@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.search.engine import Candidate, Opinion, Score
+from agent.web import gallery as galleries
 from agent.web import transcript as transcripts
 from agent.web.feed import Feed
 from agent.web.gallery import Gallery
@@ -144,6 +145,22 @@ def test_view_has_what_changed_since() -> None:
     assert transcript.view(view["version"])["steps"] == []
     transcript.take_back(0)
     assert [step["ply"] for step in transcript.view(view["version"])["steps"]] == [0]
+
+
+def test_finished_matches_have_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of finished matches with large rules or many moves, as many of the newest stay as there is room for."""
+    monkeypatch.setattr(transcripts, "POSITION_BYTES", 0)
+    monkeypatch.setattr(galleries, "MOST_KEPT_BYTES", 1_000_000)
+    gallery = Gallery()
+    for number in range(6):
+        rules = [("fact", str(number), str(one)) for one in range(1000 if number % 2 else 1)]
+        transcript = Transcript(str(number), "m", ("r",), ("",), start_clock=1, play_clock=1, rules=rules)
+        gallery.add(transcript)
+        for move in range(1 if number % 2 else 1000):
+            transcript.move((("go", str(move)),))
+        transcript.end("aborted")
+    gallery.add(new_transcript())
+    assert [transcript.key for transcript in gallery.transcripts[1:]] == ["5", "4", "3"]
 
 
 def test_gallery_keeps_the_last_finished_matches() -> None:

@@ -18,7 +18,7 @@ from games.gdl.structure.rivals import find_groups, find_rivals
 from games.roles import is_random_role
 
 ENDINGS_SECONDS, MAKERS_SECONDS = 0.3, 0.7
-"""Time limits of the searches for endings, and for moves that make their facts true."""
+"""Time limits (see `time_limit`) of the searches for endings, and for moves that make their facts true."""
 MATCHES, MAX_PLIES, MATCHES_SECONDS = 512, 200, 0.3
 """Most random matches, their most plies, and the time in which they are begun."""
 CLEAR = 0.9
@@ -34,7 +34,7 @@ _lock = threading.Lock()
 
 
 def decisive_moves_of(machine: CircuitMachine, seed: int) -> DecisiveMoves:
-    """The decisive moves of a game, found once per machine in up to 1.5 s. Thread-safe."""
+    """The decisive moves of a game, found once per machine in up to 1.5 s of CPU time. Thread-safe."""
     with _lock:
         found = _known.get(machine)
         if found is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial, load_lanes
 from games.gdl.running.kernels import ALL, NARROW, evaluate
 from games.gdl.running.machine import CircuitMachine
+from games.gdl.structure.endings import find_endings
 from games.gdl.structure.makers import Transitions, find_makers, with_groups
 from games.machine import State, Term
 from tests.circuits import Compile
@@ -171,6 +173,26 @@ def test_conditions_of_a_move() -> None:
         assert sorted(makers[0, 5]) == sorted([(-2, 0), (1, 0), either])
     after[:, 5] &= rng.random(400) < 0.5
     assert not find_makers(Transitions(before, after, moves), wanted, rivals, 60.0)
+
+
+def test_a_busy_machine_does_not_keep_them_from_being_found(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time in which others had the core hardly counts."""
+    machine = own("tic_tac_toe")
+    before = np.repeat(np.array([[True], [False]]), 10, axis=0)
+    transitions = Transitions(before, np.ones((20, 1), np.bool_), np.repeat(np.array([[0, 2]], np.int32), 20, axis=0))
+
+    def steal(seconds: float) -> None:
+        """The clock jumps after its first look."""
+        monkeypatch.setattr("time.monotonic", chain([0.0], repeat(seconds)).__next__)
+
+    monkeypatch.setattr("time.thread_time", lambda: 0.0)
+    for stolen, found in ((2.0, True), (4.0, False)):
+        steal(stolen)
+        assert bool(find_endings(machine.programs, 1.0)) == found
+        steal(stolen)
+        assert len(np.unique(machine.random_matches(128, 1, seconds=1.0).match)) == (128 if found else 64)
+        steal(stolen)
+        assert bool(find_makers(transitions, np.ones(1, np.bool_), [[]], 1.0)) == found
 
 
 def test_the_search_plays_them(own: Compile, think: Think) -> None:

@@ -427,7 +427,8 @@ def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think
     engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, seed=1)
     engine.begin(machine.initial())
     think(engine, 20_000)
-    assert filled(engine._tree) > 0.5
+    # A little less than half is left when room has just been made.
+    assert filled(engine._tree) > 0.4
     line = engine.lines.best()
     assert line is not None
     engine.lines.limit(line.goal)
