@@ -59,6 +59,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     """Serves until it is interrupted. Raises `InputError`."""
     import asyncio
     import contextlib
+    import signal
     import socket
     import tempfile
     import webbrowser
@@ -77,7 +78,9 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
             print(f"play here: {page}" + ("" if opens else "   (open this in a browser)"), flush=True)
             if options.allow:
                 print(f"on other machines: http://{socket.gethostname()}:{urlsplit(address).port}", flush=True)
-            await asyncio.Event().wait()
+            stopped = asyncio.Event()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+            await stopped.wait()
 
     with tempfile.TemporaryDirectory(prefix="ggp-agent-") as folder:
         records = _records() or Path(folder) / "records"

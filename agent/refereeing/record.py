@@ -11,8 +11,9 @@ from games.machine import Term
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle
 
-AGAIN_SECONDS = 5
-"""Seconds for players to get ready after moves were taken back, at least: most rules are compiled by then."""
+AGAIN_SECONDS = 10
+"""Seconds for players to get ready after moves were taken back, at least: rules are compiled by then also on a busy
+machine, and meanwhile a person thinks."""
 
 Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal", "failed"]
 """A player's error: no reply in time, no reply at all, a reply that is no term, an illegal move, or, in the referee's

@@ -71,6 +71,8 @@ class Seat:
                 return await answer
         finally:
             del self._asked[role]
+            if not self._asked:
+                transcript.phase = "the other players are asked"
             self._show()
 
     async def act(self, action: str, data: dict[str, Any]) -> dict[str, Any]:

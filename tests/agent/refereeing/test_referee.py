@@ -14,7 +14,7 @@ from aiohttp import web
 
 from agent.refereeing.house_players import house_player
 from agent.refereeing.local_player import LocalPlayer
-from agent.refereeing.record import MatchRecord
+from agent.refereeing.record import AGAIN_SECONDS, MatchRecord
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
@@ -432,22 +432,22 @@ async def test_local_player_that_keeps_the_clock_is_cut_short() -> None:
     assert "cancelled" in slow.heard
 
 
-async def test_match_taken_back_gets_ready_within_the_clock_of_a_move() -> None:
-    """Its players know the game, so START does not give them the whole start clock again."""
+async def test_match_taken_back_gets_ready_faster() -> None:
+    """Its players know the game, so START does not give them the whole start clock again, but time to compile."""
     heard = []
 
     async def answer(text: str) -> str:
         heard.append(read_one(text))
         return "ready"
 
-    for back, clock in ((False, str(CLOCK)), (True, "7")):
+    for back, move, clock in ((False, 7, CLOCK), (True, 7, AGAIN_SECONDS), (True, 77, 77)):
         async with AsyncExitStack() as stack:
             referee = await open_referee(stack, tic_tac_toe(), [answer, "random"])
-            referee.record.play_clock = 7
+            referee.record.play_clock = move
             if back:
                 referee.record.take_back(0)
             await referee.run()
-        assert heard[0][-2:] == (clock, "7")
+        assert heard[0][-2:] == (str(clock), str(move))
         heard.clear()
 
 
