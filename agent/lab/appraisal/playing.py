@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,8 @@ from agent.lab.tournament.openings import Opening, after, random_opening
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from agent.search.engine import Engine, Limit, consider, limited
+from agent.search.leveled import LevelSearch
+from agent.search.levels import LEVELS
 from agent.search.registry import engines_for
 from agent.sheet import Sheet
 from games.gdl.interpreter.firings import Firings
@@ -59,6 +62,8 @@ class AppraisalSettings:
     """Time for each role to think about a position."""
     seed: int
     """Seed of openings and of nature's moves."""
+    levels: bool = False
+    """Whether one role is played at the level `strong`, each in turn, and the others at `easy`, whatever the time."""
     most_plies: int = MOST_PLIES
     """Plies after which a match is taken to have no end."""
 
@@ -139,6 +144,7 @@ class Appraiser:
 
     def __init__(self, settings: AppraisalSettings, sheet: Sheet) -> None:
         self._settings, self._sheet = settings, sheet
+        self._seconds = math.inf if settings.levels else settings.seconds
         self._machine: StateMachine = sheet.machine()
         machine = self._machine
         self._seats = [index for index, role in enumerate(machine.roles) if not is_random_role(role)]
@@ -150,7 +156,11 @@ class Appraiser:
         self._board = boards[0] if boards else None
         self._random = self._random_matches()
         self._opposed = self._is_opposed()
-        self._engines = [next(engines_for(machine, role)) for role in self._seats]
+        if settings.levels:
+            self._engines: list[Engine] = [LevelSearch(machine, role, LEVELS["strong"]) for role in self._seats]
+            self._others: list[Engine] = [LevelSearch(machine, role, LEVELS["easy"]) for role in self._seats]
+        else:
+            self._engines = self._others = [next(engines_for(machine, role)) for role in self._seats]
         for engine in self._engines:
             self._prepare(engine)
         self._start_worths = self._worths(machine.initial())
@@ -160,10 +170,15 @@ class Appraiser:
         begin = time.monotonic()
         machine, settings = self._machine, self._settings
         turn = asyncio.Lock()
+        strong = (number - 1) % len(self._seats) if settings.levels else None
+        engines = [
+            engine if seat == strong else other
+            for seat, (engine, other) in enumerate(zip(self._engines, self._others, strict=True))
+        ]
         observer = Observer(self._seats, settings.most_plies, opposed=self._opposed)
         players = [
-            ThoughtfulPlayer(engine, settings.seconds, machine.goal_scale.worth, turn, partial(observer.thinks, seat))
-            for seat, engine in enumerate(self._engines)
+            ThoughtfulPlayer(engine, self._seconds, machine.goal_scale.worth, turn, partial(observer.thinks, seat))
+            for seat, engine in enumerate(engines)
         ]
         record = MatchRecord(
             game=self._sheet.name,
@@ -190,6 +205,7 @@ class Appraiser:
             outcome = "stalled"
             last = after(machine, record.moves)
             stuck = tuple(write(role) for index, role in enumerate(machine.roles) if not machine.legal(last, index))
+        values = zip(*(player.values for player in players), strict=True)
         match = PlayedMatch(
             number=number,
             opening=len(opening),
@@ -199,10 +215,11 @@ class Appraiser:
             lowest=tuple(min(self._goals(role)) for role in self._seats),
             highest=tuple(max(self._goals(role)) for role in self._seats),
             choices=tuple(observer.choices),
-            values=self._values([player.values for player in players]),
+            values=tuple(tuple(self._filled(by_role)) for by_role in values),
             covered=self._coverage(record),
             stuck=stuck,
             errors=len(record.errors),
+            strong=strong,
             seconds=round(time.monotonic() - begin, 3),
         )
         seen = self._seen(record, observer)
@@ -214,7 +231,7 @@ class Appraiser:
     def _prepare(self, engine: Engine) -> None:
         engine.begin(self._machine.initial())
         if engine.uses_start_clock:
-            seconds = PREPARING * self._settings.seconds
+            seconds = PREPARING * self._seconds
             with limited(np.zeros(1, np.uint8), seconds) as halt:
                 engine.prepare(halt, lambda opinion: None, Limit(seconds))
 
@@ -226,9 +243,9 @@ class Appraiser:
         for seat in thinkers([len(moves) for moves in legal], opposed=self._opposed):
             if legal[seat]:
                 self._engines[seat].begin(state)
-                score = consider(self._engines[seat], legal[seat], Limit(self._settings.seconds)).score
+                score = consider(self._engines[seat], legal[seat], Limit(self._seconds)).score
                 found[seat] = None if score is None else machine.goal_scale.worth(score.goal)
-        return found
+        return self._filled(found)
 
     def _opening(self, number: int) -> Opening:
         """The opening of a match: random moves after which the position is worth what it was, or none."""
@@ -245,17 +262,14 @@ class Appraiser:
                 return opening
         return []
 
-    def _values(self, by_role: Sequence[Sequence[float | None]]) -> tuple[tuple[float | None, ...], ...]:
-        """[plies][roles]: of two opposed roles, one that did not think has what the other leaves."""
+    def _filled(self, worths: Sequence[float | None]) -> list[float | None]:
+        """Worths of a position by role: of two opposed roles, one that did not think has what the other leaves."""
         if not self._opposed:
-            return tuple(zip(*by_role, strict=True))
-        return tuple(
-            (
-                100.0 - b if a is None and b is not None else a,
-                100.0 - a if b is None and a is not None else b,
-            )
-            for a, b in zip(*by_role, strict=True)
-        )
+            return list(worths)
+        return [
+            100.0 - other if own is None and other is not None else own
+            for own, other in zip(worths, reversed(worths), strict=True)
+        ]
 
     # -- looking ------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tests.agent.lab.appraisal.logs import ENDLESS as WITHOUT_END
 from tests.agent.lab.appraisal.logs import WON, match
 from tests.agent.lab.appraisal.sheets import DEAD, ENDLESS, STUCK, UNWINNABLE, sheet_of
 
-SETTINGS = AppraisalSettings(seconds=0.005, seed=1, most_plies=30)
+SETTINGS = AppraisalSettings(seconds=0.002, seed=1, most_plies=30)
 
 
 def appraised(text: str, folder: Path, matches: int, settings: AppraisalSettings = SETTINGS) -> Report:
@@ -61,7 +62,7 @@ def test_a_role_that_cannot_win_is_told(tmp_path: Path) -> None:
     report = appraised(UNWINNABLE, tmp_path, 5)
     assert texts(report, "low") == ["slow never got more than its lowest goal, 0, in 5 matches and 256 random ones"]
     found = values(report)
-    assert (found["advantage"], found["balance"], found["drawishness"], found["drama"]) == (100.0, 0.0, 0.0, 0.0)
+    assert (found["advantage"], found["balance"], found["drawishness"]) == (100.0, 0.0, 0.0)
 
 
 def test_a_role_without_moves_is_told(tmp_path: Path) -> None:
@@ -130,6 +131,15 @@ def test_openings_belong_to_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(opening) for opening in first] == [0, 1, 2, 3, 4, 1]
     worths = [61.0, 39.0]
     assert [appraisers[0]._opening(number) for number in range(1, 4)] == [[], [], []]
+
+
+def test_skill_does_not_decide_a_race_that_one_role_always_wins(tmp_path: Path) -> None:
+    """With levels each role is played by the stronger player in turn."""
+    report = appraised(UNWINNABLE, tmp_path, 4, replace(SETTINGS, levels=True))
+    assert [match.strong for match in report.matches] == [0, 1, 0, 1]
+    found = values(report)
+    assert (found["skill"], found["advantage"]) == (50.0, 100.0)
+    assert report.figures[0].key == "skill"
 
 
 @pytest.mark.parametrize("name", ["rock_paper_scissors", "three_way_line", "eight_puzzle"])
