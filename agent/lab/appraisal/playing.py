@@ -119,7 +119,7 @@ class ThoughtfulPlayer(EnginePlayer):
     ) -> None:
         """`worth` maps goals to 0..100. `to_think` says whether it is to think about the present position."""
         super().__init__(engine, seconds, turn=turn)
-        self._unhurried = seconds * UNHURRIED_PLIES
+        self._unhurried, self._hurried = seconds * UNHURRIED_PLIES, seconds / 10
         self._worth, self._to_think = worth, to_think
         self.values: list[float | None] = []
 
@@ -129,9 +129,8 @@ class ThoughtfulPlayer(EnginePlayer):
             raise self._broken
         if not self._to_think():
             return legal[0]
-        if self._thought >= self._unhurried > 0:
-            self._seconds /= 10
-            self._unhurried = 0.0
+        if self._thought >= self._unhurried:
+            self._seconds = self._hurried
         async with self._turn:
             opinion = await self._in_thread(lambda stop: self._consider(legal, stop))
         if opinion.score is not None:
