@@ -53,6 +53,9 @@ RANDOM_MATCHES, RANDOM_PLIES, RANDOM_SECONDS = 256, 200, 1.0
 """Random matches that are looked at for rules, moves and goals, their greatest length, and most seconds to play them
 and to look for rules: what good play avoids is no fault of the rules."""
 
+POSITIONS_AT_ONCE = 1024
+"""Positions of random matches whose moves are held in memory."""
+
 
 @dataclass(frozen=True)
 class AppraisalSettings:
@@ -328,21 +331,25 @@ class Appraiser:
         if found is None:
             return Survey(rules=self._rules)
         assert isinstance(machine, CircuitMachine)
-        legal, _ = machine.legal_of(found.states)
-        parts = np.split(legal, machine.programs.role_start[1:-1], axis=1)
-        going = ~found.terminal
-        stuck = [write(machine.roles[role]) for role in range(len(parts)) if not parts[role][going].any(axis=1).all()]
+        start = machine.programs.role_start
+        legal, stuck = np.zeros(start[-1], np.bool_), set[int]()
+        for begin in range(0, len(found.states), POSITIONS_AT_ONCE):
+            part = slice(begin, begin + POSITIONS_AT_ONCE)
+            going = machine.legal_of(found.states[part])[0][~found.terminal[part]]
+            legal |= going.any(axis=0)
+            by_role = np.split(going, start[1:-1], axis=1)
+            stuck |= {role for role, moves in enumerate(by_role) if not moves.any(axis=1).all()}
         goals = np.nan_to_num(machine.goals_of(found.states[found.terminal]))[:, self._seats]
         moves = tuple(tuple(map(write, machine.game.moves[role])) for role in self._seats)
         seen = frozenset(
             (seat, moves[seat][index])
             for seat, role in enumerate(self._seats)
-            for index in np.flatnonzero(parts[role][going].any(axis=0))
+            for index in np.flatnonzero(legal[start[role] : start[role + 1]])
         )
         return Survey(
             matches=len(np.unique(found.match)),
             ended=int(found.terminal.sum()),
-            stuck=tuple(stuck),
+            stuck=tuple(write(machine.roles[role]) for role in sorted(stuck)),
             best=tuple(map(int, goals.max(axis=0))) if len(goals) else (),
             moves=moves,
             rules=self._rules,

@@ -13,6 +13,7 @@ import pytest
 
 from agent.cli import main
 from agent.commands.options import INTERRUPTED, OK
+from agent.errors import InputError
 from agent.lab.appraisal.match import Seen, Survey
 from agent.lab.appraisal.playing import AppraisalSettings, Appraiser
 from agent.lab.appraisal.problems import problems
@@ -79,6 +80,13 @@ def test_rules_that_never_fire_have_their_line(tmp_path: Path) -> None:
     lines = {problem.line for problem in report.problems if problem.kind == "rule"}
     assert lines == {6, 8, 9, 10}
     assert texts(report, "endless") == texts(report, "stuck") == texts(report, "low") == []
+
+
+def test_a_game_without_a_player_is_refused(tmp_path: Path) -> None:
+    """Nature alone has nobody to be fair to."""
+    text = "(role random) (init (on)) (<= (legal random wait) (true (on))) (<= terminal (true (on))) (goal random 0)"
+    with pytest.raises(InputError, match="no role"):
+        appraised(text, tmp_path, 1)
 
 
 def test_moves_that_were_never_legal_are_named() -> None:
