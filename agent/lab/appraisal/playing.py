@@ -217,7 +217,7 @@ class Appraiser:
             lowest=tuple(min(self._goals(role)) for role in self._seats),
             highest=tuple(max(self._goals(role)) for role in self._seats),
             choices=tuple(observer.choices),
-            values=tuple(tuple(self._filled(by_role)) for by_role in values),
+            values=smoothed([self._filled(by_role) for by_role in values]),
             covered=self._coverage(record),
             stuck=stuck,
             errors=len(record.errors),
@@ -370,6 +370,21 @@ class Appraiser:
             if moves or over:
                 firings.see(machine.facts(machine.unpack(packed)), moves)
         return frozenset(before - firings.unfired - firings.unknown)
+
+
+def smoothed(values: Sequence[Sequence[float | None]]) -> tuple[tuple[float | None, ...], ...]:
+    """Averages worths [plies][roles], 0..100, with those one ply before, but for wins and losses, 0 and 100.
+
+    A search overrates whoever is to move: the lead would change with each ply of an even game.
+    """
+    return tuple(
+        tuple(
+            now if before is None or now is None or now in (0.0, 100.0) else round((before + now) / 2, 2)
+            for before, now in zip(earlier, position, strict=True)
+        )
+        # The first position has none before it, and is averaged with itself.
+        for earlier, position in zip([*values[:1], *values], values, strict=False)
+    )
 
 
 def open_appraising(settings: AppraisalSettings, sheet: Sheet) -> Callable[[int], Iterator[Played]]:

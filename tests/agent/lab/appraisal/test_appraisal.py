@@ -15,7 +15,7 @@ from agent.cli import main
 from agent.commands.options import INTERRUPTED, OK
 from agent.errors import InputError
 from agent.lab.appraisal.match import Seen, Survey
-from agent.lab.appraisal.playing import AppraisalSettings, Appraiser
+from agent.lab.appraisal.playing import AppraisalSettings, Appraiser, smoothed
 from agent.lab.appraisal.problems import problems
 from agent.lab.appraisal.report import Report
 from agent.lab.appraisal.series import ENDLESS_MATCHES, appraise
@@ -126,6 +126,13 @@ def test_strong_play_draws_tic_tac_toe() -> None:
     assert [match.opening for match in report.matches] == [0, 1, 2, 3]
     assert report.problems == []
     assert report.done
+
+
+def test_values_are_averaged_over_two_plies() -> None:
+    """The lead of whoever is to move vanishes; wins and losses stay what they are, and so does what is not known."""
+    values = [[60.0, 40.0], [44.0, 56.0], [62.0, 38.0], [100.0, 0.0], [None, 50.0], [80.0, 50.0]]
+    assert smoothed(values) == ((60, 40), (52, 48), (53, 47), (100, 0), (None, 25), (80, 50))
+    assert smoothed([]) == ()
 
 
 def test_openings_belong_to_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
