@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Sequence
@@ -29,20 +30,26 @@ FORESEEN, RIGHT = 10, 0.95
 """Fewest foreseen wins in other matches, and the least share of them that has to come. At 0.98 chance decided in a game
 of two boards, where decisive moves help (see docs/experiments.md)."""
 
-_known: weakref.WeakKeyDictionary[CircuitMachine, DecisiveMoves] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[CircuitMachine, dict[bool, DecisiveMoves]] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def decisive_moves_of(machine: CircuitMachine, seed: int) -> DecisiveMoves:
-    """The decisive moves of a game, found once per machine in up to 1.5 s of CPU time. Thread-safe."""
+def decisive_moves_of(machine: CircuitMachine, seed: int, *, timeless: bool = False) -> DecisiveMoves:
+    """The decisive moves of a game, found once per machine in up to 1.5 s of CPU time. Thread-safe.
+
+    With `timeless` neither time nor the seed decides: they are looked for to the end, for some seconds at most in 170
+    games.
+    """
     with _lock:
-        found = _known.get(machine)
-        if found is None:
-            found = _known[machine] = find_decisive_moves(machine, seed)
-        return found
+        found = _known.setdefault(machine, {})
+        if timeless not in found:
+            found[timeless] = (
+                find_decisive_moves(machine, 1, math.inf) if timeless else find_decisive_moves(machine, seed)
+            )
+        return found[timeless]
 
 
-def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
+def find_decisive_moves(machine: CircuitMachine, seed: int, patience: float = 1.0) -> DecisiveMoves:
     """The decisive moves of a game of two players or more; none where they are unclear or too slow to find.
 
     Endings come from the circuit, their winners and the moves that bring them about from random matches. With more than
@@ -51,10 +58,10 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
     programs = machine.programs
     if len(machine.roles) < 2 or any(map(is_random_role, machine.roles)):
         return no_decisive_moves()
-    endings = find_endings(programs, ENDINGS_SECONDS)
+    endings = find_endings(programs, patience * ENDINGS_SECONDS)
     if not endings or sum(map(len, endings)) > len(programs.legal.inputs) + len(programs.next.inputs):
         return no_decisive_moves()
-    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=MATCHES_SECONDS)
+    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=patience * MATCHES_SECONDS)
     facts = facts_in(positions.states, len(machine.game.fluents))
     wins, losses = _results(machine, positions.states, positions.terminal)
     owned = _owned(endings, facts, positions.terminal, wins)
@@ -71,7 +78,7 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
     groups = [group for group in find_groups(machine.game.fluents) if wanted[group].any()]
     transitions = Transitions(with_groups(facts[at], groups), facts[at + 1], made)
     learnt_from = positions.match[at] % 2 == 0
-    makers = find_makers(transitions[learnt_from], wanted, rivals, MAKERS_SECONDS)
+    makers = find_makers(transitions[learnt_from], wanted, rivals, patience * MAKERS_SECONDS)
     blockers = [
         before if before >= 0 and losses[wins[:, role], before].sum() >= CLEAR * wins[:, role].sum() else -1
         for role, before in enumerate(_turn_order(made, positions.match[at]))
