@@ -67,8 +67,8 @@ class TreeSearch(Engine):
     `threads` is the number of cores if it is None; `memory_bytes` (None: `tree_memory()`) bounds the tree (and a
     quarter of it the enumeration of a one-player game); without `judging` leaves are always played out, unless
     `judge_by` says otherwise; `draws` is as for `draw`. With `timeless`, one thread and a seed, nothing depends on the
-    machine's speed in searches by number of nodes; it learns by calls of `learn` only. A `team`
-    searches the same root elsewhere, as the `setting` says.
+    machine's speed in searches by number of nodes; it learns by calls of `learn` only. A `team` searches the
+    same root elsewhere, as the `setting` says.
     """
 
     name = "tree search"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
 from collections.abc import Sequence
@@ -22,6 +21,8 @@ ENDINGS_SECONDS, MAKERS_SECONDS = 0.3, 0.7
 """Time limits (see `time_limit`) of the searches for endings, and for moves that make their facts true."""
 MATCHES, MAX_PLIES, MATCHES_SECONDS = 512, 200, 0.3
 """Most random matches, their most plies, and the time in which they are begun."""
+PATIENCE = 10.0
+"""Factor on these times where all machines must find the same."""
 CLEAR = 0.9
 """Least share of the matches with an ending, or one with some of its facts, that the same role wins."""
 MADE = 5
@@ -37,14 +38,13 @@ _lock = threading.Lock()
 def decisive_moves_of(machine: CircuitMachine, seed: int, *, timeless: bool = False) -> DecisiveMoves:
     """The decisive moves of a game, found once per machine in up to 1.5 s of CPU time. Thread-safe.
 
-    With `timeless` neither time nor the seed decides: they are looked for to the end, for some seconds at most in 170
-    games.
+    With `timeless` neither the seed nor, but for games that take `PATIENCE` times as long, the machine decides.
     """
     with _lock:
         found = _known.setdefault(machine, {})
         if timeless not in found:
             found[timeless] = (
-                find_decisive_moves(machine, 1, math.inf) if timeless else find_decisive_moves(machine, seed)
+                find_decisive_moves(machine, 1, PATIENCE) if timeless else find_decisive_moves(machine, seed)
             )
         return found[timeless]
 
