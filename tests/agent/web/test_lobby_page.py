@@ -139,20 +139,20 @@ async def test_a_sheet_is_mended_and_played(windows: Windows, tmp_path: Path, mo
     async with lobby(tmp_path, monkeypatch) as address, windows:
         window = await windows.open(f"{address}#/sheet")
         page = window.page
-        wrong = STICKS.replace("(<= terminal (true (left 0)))", "(<= terminal (true (left ?n)) (not (less ?n ?m)))")
+        wrong = STICKS.replace("(next (left ?n))", "(next (left ?lost))")
         await page.get_by_label("Rulesheet").fill(wrong)
         await window.see(".sheet[data-state='wrong']")
-        line = next(number for number, text in enumerate(wrong.splitlines(), 1) if "terminal" in text)
+        line = next(number for number, text in enumerate(wrong.splitlines(), 1) if "?lost" in text)
         told = await page.locator(".diagnostics li").first.inner_text()
         assert f"line {line}, column" in told
-        assert "?m" in told
+        assert "nothing binds ?lost" in told
         lines = (await page.locator(".diagnostics pre").first.text_content()).splitlines()
         assert lines[0] == wrong.splitlines()[line - 1]
-        assert lines[0][lines[1].index("^") :].startswith(("?m", "(not", "(less"))
+        assert lines[0][lines[1].index("^") :].startswith("?lost")
         assert await page.get_by_role("button", name="Play").is_disabled()
         await window.keep("lobby-diagnostics")
         await page.get_by_role("button", name=f"line {line}").click()
-        assert await page.evaluate("document.activeElement.selectionStart") > wrong.index("(<= terminal")
+        assert await page.evaluate("document.activeElement.selectionStart") == wrong.index("?lost")
         await page.get_by_label("Rulesheet").fill(STICKS)
         await window.see(".sheet[data-state='well'] .position :is(.facts, svg.board)")
         await page.reload()
