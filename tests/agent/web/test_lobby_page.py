@@ -26,7 +26,8 @@ STICKS = """
 (init (left 4)) (init (turn first))
 (follows first second) (follows second first)
 (less 4 3) (less 3 2) (less 2 1) (less 1 0)
-(<= (legal ?r take) (true (turn ?r)))
+(hand left) (hand right)
+(<= (legal ?r (take ?hand)) (true (turn ?r)) (hand ?hand))
 (<= (legal ?r wait) (follows ?r ?other) (true (turn ?other)))
 (<= (next (left ?n)) (true (left ?m)) (less ?m ?n))
 (<= (next (turn ?r)) (follows ?r ?other) (true (turn ?other)))
@@ -34,7 +35,7 @@ STICKS = """
 (<= (goal ?r 0) (true (turn ?r)))
 (<= (goal ?r 100) (follows ?r ?other) (true (turn ?other)))
 """
-"""Who takes the last stick wins, which is the second role."""
+"""Who takes the last stick, with either hand, wins: the second role."""
 
 LINES = [{(x, y) for y in (1, 2, 3)} for x in (1, 2, 3)] + [{(x, y) for x in (1, 2, 3)} for y in (1, 2, 3)]
 LINES += [{(1, 1), (2, 2), (3, 3)}, {(1, 3), (2, 2), (3, 1)}]
@@ -50,7 +51,7 @@ async def lobby(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) 
             line = await asyncio.to_thread(process.stdout.readline)
             found = re.search(r"http://\S+", line)
             assert found is not None, line
-            yield found[0].rstrip("/") + "/"
+            yield found[0].partition("#")[0].rstrip("/") + "/"
         finally:
             process.send_signal(signal.SIGINT)
             await asyncio.to_thread(process.wait, 60)
@@ -164,7 +165,7 @@ async def test_a_sheet_is_mended_and_played(windows: Windows, tmp_path: Path, mo
         await choose_players(window, "Random moves", "You")
         for plies in (1, 3):
             await window.see(f".match[data-plies='{plies}'] .seat:not([hidden])")
-            await page.get_by_role("button", name="take").focus()
+            await page.get_by_role("button", name="take left").focus()
             await page.keyboard.press("Enter")
         await window.see(".match[data-outcome='finished']")
         assert await page.locator(".verdict").inner_text() == "You won."
