@@ -74,8 +74,8 @@ async def choose_players(window: Window, *players: str) -> None:
 async def next_turn(window: Window, plies: int) -> int | None:
     """Waits until the person is asked after a ply; returns the newest ply, None where the match is over."""
     waited = await window.page.wait_for_function(
-        "plies => { const match = document.querySelector('.match'), now = Number(match.dataset.plies);"
-        " if (match.dataset.outcome !== 'running') return { plies: null };"
+        "plies => { const match = document.querySelector('.match'), now = Number(match?.dataset.plies);"
+        " if (!match) return false; if (match.dataset.outcome !== 'running') return { plies: null };"
         " return now > plies && match.querySelector('.seat:not([hidden])') ? { plies: now } : false; }",
         arg=plies,
     )
@@ -238,6 +238,34 @@ async def test_reversi_is_taken_back_at_ply_20(
         await page.keyboard.press("ArrowLeft")
         await window.see(f".match[data-ply='{plies - 1}'] .thought")
         assert "reversi" in (await page.locator(".thought h3").inner_text()).lower()
+
+
+async def test_a_bench_is_watched_and_stopped(
+    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bench of two sheets fills a table and plots while it runs, goes on in another page, and stops by a click."""
+    async with lobby(tmp_path, monkeypatch) as address, windows:
+        window = await windows.open(address)
+        page = window.page
+        await (await window.see(".game[data-game='tic_tac_toe'] button:has-text('Bench')")).click()
+        await page.get_by_label("Matches").fill("900")
+        await page.get_by_label("Seconds per move").fill("0.01")
+        await page.get_by_label("Compare with").select_option("name:three_way_line")
+        await page.get_by_role("button", name="Begin").click()
+        await window.see(".bench[data-done='false']:not([data-matches='0']) .figures-table tbody tr")
+        await window.see(".bench .plots svg.plot polyline")
+        other = await windows.open(page.url)
+        await other.see(".bench[data-done='false'] .figures-table tbody tr")
+        heads = await page.locator(".figures-table thead th").all_inner_texts()
+        assert heads == ["figure", "tic_tac_toe", "three_way_line", "change"]
+        rows = page.locator(".figures-table tbody tr")
+        assert await rows.count() == await rows.locator(".definition cite").count()
+        await window.keep("lobby-bench")
+        await other.page.get_by_role("button", name="Stop").click()
+        await window.see(".bench[data-done='true']")
+        assert "stopped" in await page.locator(".state").inner_text()
+        await page.locator(".brand").click()
+        await window.see("section:has(#benches-title) .card:has-text('tic_tac_toe')")
 
 
 async def test_lobby_on_a_phone_and_in_the_dark(
