@@ -160,7 +160,8 @@ class SoakServer:
 
     async def get(self, path: str) -> Any:
         """Returns a page's JSON data. Raises `OSError` and `ValueError`."""
-        return json.loads(await self._exchange(f"GET {path} HTTP/1.0\r\n\r\n".encode(), 10.0))
+        request = f"GET {path} HTTP/1.0\r\nHost: {HOST}:{self.port}\r\n\r\n"
+        return json.loads(await self._exchange(request.encode(), 10.0))
 
     async def _exchange(self, request: bytes, seconds: float, *, to_the_end: bool = True) -> bytes:
         async with asyncio.timeout(seconds):
