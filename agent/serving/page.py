@@ -48,10 +48,10 @@ class Page:
 
     def _load(self) -> Site:
         from agent.web.access import Access
-        from agent.web.records import Records
+        from agent.web.records import MOST_BYTES_BESIDE_MATCHES, Records
         from agent.web.site import Site
 
-        records = None if self._records is None else Records([self._records])
+        records = None if self._records is None else Records([self._records], MOST_BYTES_BESIDE_MATCHES)
         access = Access(everyone_allowed=self._everyone_allowed)
         return Site(self._gallery, title="ggp-agent serve", access=access, records=records)
 

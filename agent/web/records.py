@@ -28,6 +28,9 @@ MOST_FILES = 200
 MOST_BYTES = 64 << 20
 """Largest file that is read."""
 
+MOST_BYTES_BESIDE_MATCHES = 4 << 20
+"""The same in a server: while JSON is parsed nothing else runs, some 20 ms for each MiB. Its own records are smaller."""
+
 MOST_KEPT, MOST_BYTES_KEPT = 1000, 1 << 30
 """Most records that a server keeps in its folder, and their bytes together: five times as many as an overview shows."""
 
@@ -47,9 +50,10 @@ _BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError,
 class Records:
     """Record files and folders of them. Threads may share it: reading a file twice does no harm."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        """Files that are no records are skipped; folders are listed anew each time."""
+    def __init__(self, paths: Sequence[Path], most_bytes: int = MOST_BYTES) -> None:
+        """Files that are no records, or larger than `most_bytes`, are skipped; folders are listed anew each time."""
         self._paths = paths
+        self._most_bytes = most_bytes
         self._summaries: dict[tuple[Path, int, int], dict[str, Any] | None] = {}
         self._files: dict[str, Path] = {}
         self._transcripts: OrderedDict[tuple[str, int], Transcript] = OrderedDict()
@@ -108,7 +112,7 @@ class Records:
                 yield path
 
     def _read(self, path: Path, modified: int, size: int) -> Transcript | None:
-        if size > MOST_BYTES:
+        if size > self._most_bytes:
             log.warning("%s is too large to be shown", path)
             return None
         try:
