@@ -29,7 +29,7 @@ MOST_BYTES = 64 << 20
 """Largest file that is read."""
 
 MOST_BYTES_BESIDE_MATCHES = 4 << 20
-"""The same in a server: while JSON is parsed nothing else runs, some 20 ms for each MiB. Its own records are smaller."""
+"""The same in a server: nothing else runs while JSON is parsed, some 20 ms for each MiB. Its records are smaller."""
 
 MOST_KEPT, MOST_BYTES_KEPT = 1000, 1 << 30
 """Most records that a server keeps in its folder, and their bytes together: five times as many as an overview shows."""
