@@ -56,16 +56,18 @@ def _main(argv: Sequence[str] | None) -> int:
         return WRONG_INPUT
     # Imported after parsing: a wrong option needs no aiohttp.
     from agent.errors import CommandError
+    from agent.logs import printable_lines
     from games.machine import GameError
 
     try:
         with quietness(options.quiet):
             status = _run(options)
     except CommandError as error:
-        print(error, file=sys.stderr)
+        # Names in files and rules come from others.
+        print(printable_lines(str(error)), file=sys.stderr)
         return WRONG_INPUT
     except GameError as error:
-        print(f"these rules cannot be played: {error}", file=sys.stderr)
+        print(f"these rules cannot be played: {printable_lines(str(error))}", file=sys.stderr)
         return DIFFERENT
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -25,6 +25,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def printable_lines(text: str) -> str:
+    """Returns the same for a text of several lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 class LineFormatter(logging.Formatter):
     """Formats a record as one printable line, after an exception followed by the lines of its traceback."""
 
@@ -36,7 +41,7 @@ class LineFormatter(logging.Formatter):
         return printable(super().formatMessage(record))
 
     def formatException(self, *arguments: Any) -> str:
-        return "\n".join(map(printable, super().formatException(*arguments).split("\n")))
+        return printable_lines(super().formatException(*arguments))
 
 
 class JsonFormatter(logging.Formatter):

@@ -51,6 +51,26 @@ def fails(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err
 
 
+def test_names_in_errors_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They come from files of others; an error keeps its lines."""
+    log = tmp_path / "log"
+    line = dict.fromkeys(("opening_plies", "start_clock", "play_clock", "cores", "round", "seconds"), 1)
+    names = {
+        "seats": ["\x1b[2J\n"],
+        "specs": ["x"],
+        "roles": ["r"],
+        "goals": [1],
+        "opening": [],
+        "moves": [],
+        "errors": [],
+    }
+    texts = {"scramble": "none", "game": "g", "rules": "", "outcome": "finished"}
+    log.write_text(json.dumps({"seed": 1, **line, **names, **texts}) + "\n")
+    message = fails(["replay", str(log)], capsys)
+    assert "\\x1b[2J\n=x: a player is" in message
+    assert "\x1b" not in message
+
+
 def test_help_comes_at_once_and_names_all_commands() -> None:
     """`--help` loads nothing heavy and lists every command."""
     command = [sys.executable, "-X", "importtime", "-m", "agent.cli", "--help"]

@@ -160,11 +160,11 @@ def check_log(folder: Path, text: bytes) -> str:
             json.dumps(data, allow_nan=False)
             shown = "shown"
     except InputError as error:
-        _check_line(str(error))
+        _check_length(str(error))
     try:
         MatchLog(path, SETTINGS, read_result).read()
     except InputError as error:
-        _check_line(str(error))
+        _check_length(str(error))
         return shown
     return f"{shown}, gone on with"
 
@@ -198,13 +198,13 @@ def _check_error(error: TextError) -> None:
     assert error.line >= 1
     assert error.column >= 1
     line = str(error)
-    _check_line(line)
+    _check_length(line)
+    assert not {"\n", "\r"} & set(line), line
     assert str(pickle.loads(pickle.dumps(error))) == line
 
 
-def _check_line(line: str) -> None:
+def _check_length(line: str) -> None:
     assert len(line) <= LONGEST_LINE, line
-    assert not {"\n", "\r"} & set(line), line
 
 
 class Log(logging.Handler):
