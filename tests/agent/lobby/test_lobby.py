@@ -146,6 +146,9 @@ async def test_other_origins_are_refused(page: Page) -> None:
         async with page.session.get(page.address + path, headers=evil) as response:
             assert response.status == 403
             assert "Access-Control-Allow-Origin" not in response.headers
+    for origin in ("http://evil.example", "null"):
+        with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+            await page.session.ws_connect(f"{page.address}/page/events", origin=origin)
     async with page.session.options(f"{page.address}/page/lobby/check", headers=evil) as response:
         assert response.status == 403
         assert "Access-Control-Allow-Origin" not in response.headers
