@@ -184,6 +184,7 @@ async def test_addresses_that_are_allowed_may_act(peer: str, allowed: bool) -> N
         ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": 1e9}, "Seconds are"),
         ({"text": "(role x) (legal", "players": ["human"]}, "rules have errors"),
         ({"text": 7, "players": ["human"]}, "no rulesheet"),
+        ({"text": "(role \ud800)", "players": ["human"]}, "Half a character"),
     ],
 )
 async def test_match_that_makes_no_sense_is_refused(page: Page, wanted: dict[str, Any], why: str) -> None:
