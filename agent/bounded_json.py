@@ -35,6 +35,16 @@ def loads(text: str) -> Any:
     return json.loads(text, parse_float=_finite, parse_int=_integer, parse_constant=_finite)
 
 
+def number(data: object) -> float:
+    """Returns a number that `loads` has read; `float` would take texts such as `nan` as well.
+
+    Raises `ValueError` for anything else.
+    """
+    if not isinstance(data, int | float):
+        raise ValueError(f"a number expected, not {str(data)[:40]}")
+    return float(data)
+
+
 def _integer(text: str) -> int:
     _finite(text)
     return int(text)
@@ -43,5 +53,5 @@ def _integer(text: str) -> int:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is not finite")
+        raise ValueError(f"{text[:40]} is not finite")
     return number

@@ -63,7 +63,7 @@ def write_json(path: Path, result: object) -> None:
 def check_folder(folder: Path) -> None:
     """Creates a folder. Raises `InputError` where no file can be written in it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

@@ -16,6 +16,7 @@ from agent.kernels import state
 from agent.kernels.meter import Specialisation, metering
 from agent.kernels.state import BuildProgress
 from agent.search.kernel_groups import kernel_groups
+from games.memory import be_killed_sooner
 
 
 def build(group: str) -> None:
@@ -40,6 +41,7 @@ def build(group: str) -> None:
 def main() -> None:
     """Compiles the group named on the command line."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    be_killed_sooner()
     # Garbage collection takes a tenth of the time, and the process is short.
     gc.disable()
     build(sys.argv[1])

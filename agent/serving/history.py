@@ -118,8 +118,8 @@ class MatchHistory:
         """
         if message.turn is not None:
             # The number tells how many were missed; nothing else is known of them.
-            missed = max(0, min(message.turn - self.turns - 1, MOST_MISSED))
-            return Unseen(message.last_move, message.percepts, missed)
+            ahead = message.turn - self.turns - 1
+            return Unseen(message.last_move, message.percepts, max(0, min(ahead, MOST_MISSED)))
         if self._imperfect:
             return Unseen(answered, message.moves or ())
         if message.moves is None:

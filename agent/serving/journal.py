@@ -73,7 +73,7 @@ class Journal:
         matches to play, and the disk may come back."""
         self._folder = folder
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             if not restarted:
                 raise
@@ -91,7 +91,7 @@ class Journal:
             try:
                 yield _load(path, now)
             except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-                log.warning("cannot read the journal %s: %s", path, error)
+                log.warning("cannot read the journal %s: %.200s", path, error)
 
 
 class MatchJournal:
@@ -220,7 +220,7 @@ class MatchJournal:
             self._close_file()
             self._written = 0
         if self._descriptor is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         lines = self._lines[self._written :] + ([] if keep else [text])
         rest = "".join(lines).encode("utf-8", "surrogatepass")
@@ -334,7 +334,7 @@ def _received(line: dict[str, Any]) -> Received:
     moves = tuple(map(_read, line["moves"]))
     if "missed" not in line:
         return moves
-    missed = None if line["missed"] is None else float(line["missed"])
+    missed = None if line["missed"] is None else bounded_json.number(line["missed"])
     return Judged(moves, None if line["answered"] is None else _read(line["answered"]), missed)
 
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from agent.bounded_json import number
 from agent.processes import boot_id
 
 
@@ -30,7 +31,7 @@ class Moment:
     def read(cls, line: dict[str, Any]) -> Moment:
         """Reads what `as_json` wrote. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
         up, boot = line.get("up"), line.get("boot")
-        return cls(float(line["at"]), None if up is None else float(up), boot)
+        return cls(number(line["at"]), None if up is None else number(up), boot)
 
     def as_json(self) -> dict[str, object]:
         """Returns the fields of a line of JSON."""

@@ -17,6 +17,10 @@ KEPT, MOST_KEPT_BYTES = 20, 128 << 20
 """Number of finished matches kept, and bytes that they take together, roughly."""
 
 
+KEY = re.compile(r"[0-9A-Za-z._-]{0,60}-[0-9a-f]{6}")
+"""A key for links."""
+
+
 def key_of(name: str, taken: object = ()) -> str:
     """Returns a key for links: readable, and unique even for matches of the same name if `taken` differs."""
     readable = re.sub(r"[^0-9A-Za-z._-]", "_", name)[:60]

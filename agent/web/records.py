@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from agent import bounded_json
-from agent.web.gallery import key_of
+from agent.bounded_json import number
+from agent.web.gallery import KEY, key_of
 from agent.web.thinking import Thinking
 from agent.web.transcript import Outcome, Position, Transcript
 from games.machine import Term
@@ -24,6 +27,9 @@ MOST_FILES = 200
 
 MOST_BYTES = 64 << 20
 """Largest file that is read."""
+
+MOST_KEPT, MOST_BYTES_KEPT = 1000, 1 << 30
+"""Most records that a server keeps in its folder, and their bytes together: five times as many as an overview shows."""
 
 KEPT = 4
 """Number of matches cached with all their positions."""
@@ -92,14 +98,7 @@ class Records:
         return self._transcripts[version]
 
     def _list(self) -> list[tuple[Path, int, int]]:
-        files = []
-        for path in self._candidates():
-            try:
-                status = path.stat()
-            except OSError:
-                continue
-            files.append((path, status.st_mtime_ns, status.st_size))
-        return sorted(files, key=lambda file: (-file[1], file[0]))[:MOST_FILES]
+        return sorted(_statuses(self._candidates()), key=_newest_first)[:MOST_FILES]
 
     def _candidates(self) -> Iterator[Path]:
         for path in self._paths:
@@ -115,23 +114,26 @@ class Records:
         try:
             return read_record(path, modified / 1e9)
         except _BROKEN as error:
-            log.warning("%s is no record of a match: %s", path, error)
+            log.warning("%s is no record of a match: %.200s", path, error)
             return None
 
 
 def save_record(folder: Path, transcript: Transcript) -> Path | None:
     """Writes a finished match as a record and returns its path; None where some position is unknown.
 
-    A long match takes a while. Raises `OSError`.
+    The oldest records of servers are removed beyond the limits; other files are left alone. A long match takes a while.
+    Raises `OSError`.
     """
     record = as_record(transcript)
     if record is None:
         return None
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{transcript.key}.json"
     unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(record), encoding="utf-8")
+    with open(unfinished, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(json.dumps(record))
     unfinished.replace(path)
+    _prune(folder)
     return path
 
 
@@ -153,6 +155,29 @@ def as_record(transcript: Transcript) -> dict[str, Any] | None:
         "seconds": [[] for _ in transcript.roles],
         "thoughts": [{str(role): thought for role, thought in step["thinking"].items()} for step in view["steps"]],
     }
+
+
+def _prune(folder: Path) -> None:
+    count, size = 0, 0
+    for file, _, length in sorted(_statuses(folder.glob("*.json")), key=_newest_first):
+        if KEY.fullmatch(file.stem):
+            count, size = count + 1, size + length
+            if count > 1 and (count > MOST_KEPT or size > MOST_BYTES_KEPT):
+                file.unlink(missing_ok=True)
+
+
+def _statuses(paths: Iterable[Path]) -> Iterator[tuple[Path, int, int]]:
+    """Yields files with the times of their last changes, in nanoseconds, and their sizes."""
+    for path in paths:
+        # Others may remove files at the same time.
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            yield path, status.st_mtime_ns, status.st_size
+
+
+def _newest_first(file: tuple[Path, int, int]) -> tuple[int, Path]:
+    path, modified, _ = file
+    return -modified, path
 
 
 def record_key(path: Path, match_id: str) -> str:
@@ -179,8 +204,8 @@ def read_record(path: Path, modified: float) -> Transcript:
         str(data["game"]),
         roles,
         [str(player) for player in data["players"]],
-        start_clock=float(data["start_clock"]),
-        play_clock=float(data["play_clock"]),
+        start_clock=number(data["start_clock"]),
+        play_clock=number(data["play_clock"]),
         began=modified,
         match_id=str(data["match_id"]),
     )
@@ -194,11 +219,13 @@ def read_record(path: Path, modified: float) -> Transcript:
                 tuple(map(fact, joint_move)),
                 frozenset(map(fact, facts)),
                 turn=step + 1,
-                seconds=[float(of_role[step]) for of_role in seconds if step < len(of_role)],
+                seconds=[number(of_role[step]) for of_role in seconds if step < len(of_role)],
             )
         )
     for ply, thoughts in enumerate(data.get("thoughts", ())[: len(transcript.positions)]):
         for role, thought in thoughts.items():
+            if int(role) not in range(len(roles)):
+                raise ValueError("a thought is no role's")
             transcript.positions[ply].thinking[int(role)] = Thinking.from_json(thought)
     transcript.errors = [
         {name: error[name] for name in ("role", "step", "request", "kind", "detail")} for error in data["errors"]

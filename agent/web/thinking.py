@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from agent.bounded_json import number
 from games.machine import Term
 from protocol.kif import read_one, write
 
@@ -129,14 +130,14 @@ class Thinking:
             ),
             tuple(map(read, data["line"])),
         )
-        spread, rate, seconds = data["spread"], data["rate"], float(data["seconds"])
+        spread, rate, seconds = data["spread"], data["rate"], number(data["seconds"])
         return cls(
             engine=str(data["engine"]),
             reason=str(data["reason"]),
             opinion=opinion,
             seconds=seconds,
-            samples=[] if spread is None else [(seconds, float(value)) for value in spread],
-            rate=None if rate is None else float(rate["value"]),
+            samples=[] if spread is None else [(seconds, number(value)) for value in spread],
+            rate=None if rate is None else number(rate["value"]),
         )
 
 

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.worker.evidence import Evidence, Hidden, Perceive, Resumed, RoleView, Told
+from agent.worker.evidence import BeliefStep, Evidence, Hidden, Perceive, Resumed, RoleView, Told
 from agent.worker.hypotheses import Hypothesis, Weights, most_promising, unexplored
 from games.machine import GameError, Interrupted, State, StateMachine, Term
 
@@ -112,7 +112,8 @@ class Belief:
 
         Takes about `seconds`, twice as long if nothing fits by then, and always follows one state at least.
         """
-        hypotheses, unknown = self._normalised(), [Hidden(None, None) for _ in range(missed)]
+        hypotheses = self._normalised()
+        unknown: list[BeliefStep] = [Hidden(None, None) for _ in range(missed)]
         if unknown:
             hypotheses = [hypothesis.extended(unknown) for hypothesis in hypotheses]
         hypotheses = self._extended(hypotheses, evidence)

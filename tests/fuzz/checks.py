@@ -5,14 +5,25 @@ Each returns what became of the input, in one word; what must not be is an `Asse
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import pickle
+from functools import cache
 from pathlib import Path
 
+from agent.errors import InputError
+from agent.lab.tournament.log import MatchLog
+from agent.lab.tournament.logged import read_tournament
+from agent.lab.tournament.results import read_result
+from agent.search.learning.memory import SUFFIX, SheetMemory, Store
 from agent.serving.journal import Journal, UnfinishedMatch
 from agent.serving.moments import Moment
+from agent.web.records import Records
 from agent.worker.messages import Refused
 from agent.worker.rules import check_rules
+from games import rulesheets
+from games.machine import Term
 from protocol import infix, kif
 from protocol.compose import compose
 from protocol.messages import (
@@ -103,6 +114,77 @@ def check_journal(folder: Path, text: bytes) -> str:
     return "taken up" if found else "left alone"
 
 
+def check_record(folder: Path, text: bytes) -> str:
+    """A file among the page's records: shown as a browser can read it, or skipped."""
+    (folder / "a.json").write_bytes(text)
+    records = Records([folder])
+    summaries = records.summaries()
+    if not summaries:
+        return "skipped"
+    found = records.find(summaries[0]["key"])
+    assert found is not None
+    json.dumps([summaries, found.view()], allow_nan=False)
+    return "shown"
+
+
+DIGEST = f"{'0' * 16}-{'1' * 16}"
+"""Digest of the rules of `check_memory`."""
+
+
+def check_memory(folder: Path, text: bytes) -> str:
+    """An entry of the memory, with the right checksum where it has none: used, or ignored."""
+    if not text.startswith(b"#"):
+        text = hashlib.sha256(text).hexdigest().encode() + b"\n" + text
+    (folder / f"{DIGEST}{SUFFIX}").write_bytes(text)
+    store = Store(folder)
+    entry = store.read(DIGEST)
+    assert entry == store.read_relative(DIGEST.partition("-")[0])
+    if entry is None:
+        return "ignored"
+    memory, fluents = _memory(store)
+    memory.pairs(entry, fluents)
+    experience = memory.experience(entry, fluents)
+    assert experience is None or len(experience.facts) == len(experience.targets)
+    return "used"
+
+
+def check_log(folder: Path, text: bytes) -> str:
+    """The log of a tournament: shown as a browser can read it and gone on with, or refused."""
+    path = folder / "log.jsonl"
+    path.write_bytes(text)
+    shown = "refused"
+    try:
+        page = read_tournament(path)
+        if page is not None:
+            data = [page.summary(), page.view(), page.matches(None, None)]
+            json.dumps(data, allow_nan=False)
+            shown = "shown"
+    except InputError as error:
+        _check_line(str(error))
+    try:
+        MatchLog(path, SETTINGS, read_result).read()
+    except InputError as error:
+        _check_line(str(error))
+        return shown
+    return f"{shown}, gone on with"
+
+
+SETTINGS = {"seed": 1, "opening_plies": 2, "start_clock": 30, "play_clock": 5, "scramble": "none", "cores": 1}
+"""Settings of the tournament of `check_log`."""
+
+
+@cache
+def _rules() -> tuple[Term, ...]:
+    return kif.read_rulesheet(rulesheets.text("tic_tac_toe"))
+
+
+def _memory(store: Store) -> tuple[SheetMemory, list[Term]]:
+    """What was learnt of a game, and some of its fluents."""
+    return SheetMemory(store, _rules(), ["xplayer", "oplayer"]), [
+        ("cell", x, y, mark) for x in "123" for y in "123" for mark in "x"
+    ]
+
+
 def _check_unfinished(found: UnfinishedMatch) -> None:
     assert isinstance(found.start.match_id, str)
     assert found.start.start_clock >= 0
@@ -116,9 +198,13 @@ def _check_error(error: TextError) -> None:
     assert error.line >= 1
     assert error.column >= 1
     line = str(error)
+    _check_line(line)
+    assert str(pickle.loads(pickle.dumps(error))) == line
+
+
+def _check_line(line: str) -> None:
     assert len(line) <= LONGEST_LINE, line
     assert not {"\n", "\r"} & set(line), line
-    assert str(pickle.loads(pickle.dumps(error))) == line
 
 
 class Log(logging.Handler):

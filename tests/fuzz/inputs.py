@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from copy import deepcopy
 from pathlib import Path
 from random import Random
+from typing import Any
 
+from agent.search.learning.memory import VERSION
 from games import rulesheets
 from protocol import infix, kif
 from protocol.compose import Style, compose
 from protocol.kif import read_rulesheet
 from protocol.messages import Abort, Info, Message, Ping, Play, Preview, Start, Stop
 from protocol.terms import Term
+from tests.fuzz.checks import DIGEST, SETTINGS
 
 LONGEST = 10_000
 """Bytes of a mutated message at most."""
@@ -96,6 +100,85 @@ def journals() -> list[bytes]:
     return ["".join(texts[:count]).encode() for count in range(1, len(texts) + 1)]
 
 
+def records() -> list[bytes]:
+    """Records of matches, as the referee and the page write them."""
+    thought = {
+        **{"engine": "general", "reason": "r", "move": "(mark 1 2)", "value": 61.5, "proven": False, "plies": None},
+        **{"final": False, "spread": [50.0, 70.25], "info": {"playouts": 1000, "depth": 7, "by": "alpha-beta"}},
+        **{"rate": {"of": "playouts", "value": 12.5}, "seconds": 1.25, "line": ["(mark 1 2)", "noop"]},
+        "candidates": [{"move": "noop", "value": None, "proven": True, "plies": 3, "visits": 17}],
+    }
+    error = {"role": "x", "step": 1, "request": "play", "kind": "late", "detail": "no reply"}
+    record = {
+        **{"game": "g", "match_id": "m.1", "roles": ["x", "(player o)"], "players": ["random", "http://h:1"]},
+        **{"start_clock": 30, "play_clock": 15.5, "scramble": "none", "seed": 1, "outcome": "finished"},
+        **{"goals": [100, None], "errors": [error], "steps": 2},
+        "moves": [["(mark 1 2)", "noop"], ["noop", "(mark 2 2)"]],
+        "states": [["(cell 1 1 b)", "(control x)"], ["(cell 1 2 x)"], []],
+        "seconds": [[0.5, 0.25], []],
+    }
+    return [
+        json.dumps(record).encode(),
+        json.dumps({**record, "thoughts": [{"0": thought}, {}, {"1": thought}]}).encode(),
+    ]
+
+
+def entries() -> list[bytes]:
+    """Entries of the memory, without their checksums, and one with."""
+    keys = [f"{key:016x}" for key in (0, 7, 1 << 63, (1 << 64) - 1)]
+    entry = {
+        **{"version": VERSION, "rules": DIGEST, "generations": 3, "matches": 100, "points": 1.5, "trials": 2},
+        **{"variants": {"guided": [0.5, 1]}, "bias": -0.5, "weights": dict.fromkeys(keys, 1.25)},
+        "positions": {"keys": keys, "facts": "AQID", "targets": "AAD//wEA", "fresh": 2},
+    }
+    empty = {"keys": [], "facts": "", "targets": "", "fresh": 0}
+    texts = [json.dumps(data).encode() for data in (entry, {**entry, "positions": empty})]
+    return [*texts, b"#" + texts[0]]
+
+
+def logs() -> list[bytes]:
+    """Logs of tournaments."""
+    error = {"seat": 0, "role": "x", "step": 2, "request": "play", "kind": "illegal", "detail": "d"}
+    turns = {"proven_from": 3, "proofs_missed": 0, "slowest": 0.5, "available": 4.0, "cpu": 3.5}
+    row = {
+        **SETTINGS,
+        **{"game": "g", "round": 1, "seats": ["a", "b"], "specs": ["general@0.2", "random:7"], "rules": "00ff"},
+        **{"roles": ["x", "o"], "outcome": "finished", "goals": [100, 0], "opening": [["(go 1)", "noop"]]},
+        **{"moves": [["noop", "(go 2)"], ["(go 3)", "noop"]], "errors": [error], "seconds": 3.25},
+        **{"rulesheet": "(role x) (role o)", "chose_first": 0, "turns": [turns, None]},
+    }
+    stalled = {**row, "balanced": True, "round": 2, "goals": [], "outcome": "stalled", "errors": [], "turns": []}
+    lines = [json.dumps(data).encode() + b"\n" for data in (row, stalled, {**row, "round": 3, "seats": ["b", "a"]})]
+    return [b"".join(lines[:count]) for count in (1, 2, 3)] + [lines[0] + lines[1][:-20]]
+
+
+VALUES = (
+    *(
+        None,
+        True,
+        0,
+        -1,
+        1.5,
+        1e308,
+        -1e-308,
+        10**18,
+        10**308,
+        10**400,
+        "",
+        "x",
+        "(f a)",
+        "((",
+        "-1",
+        "nan",
+        "1e999",
+        [],
+        {},
+    ),
+    *([None], [[]], [["x"]], {"0": {}}, {"x": 1}, "\ud800", "\u202e", '"\\"' * 50, "(" * 600, "a " * 2000, [0] * 500),
+)
+"""What another value of a file may be replaced by."""
+
+
 def _first(rules: tuple[Term, ...], characters: int) -> tuple[Term, ...]:
     count = 0
     for index, statement in enumerate(rules):
@@ -167,3 +250,47 @@ class Mutator:
                 (begin, end), (first, last) = rng.choice(tokens), rng.choice(tokens)
                 middle = text[first:last] if rng.random() < 0.5 else rng.choice(PIECES)
         return text[:begin] + middle + text[end:]
+
+
+class JsonMutator(Mutator):
+    """Changes half of the seeds as data: lines of JSON in which values are replaced, added, doubled or removed."""
+
+    def draw(self) -> bytes:
+        """See `Mutator.draw`."""
+        rng = self._rng
+        if rng.random() < 0.5:
+            return super().draw()
+        mark, text = rng.choice(self._seeds).removeprefix(b"#"), b""
+        for line in mark.splitlines(keepends=True):
+            try:
+                data = json.loads(line)
+            except ValueError:
+                text += line
+                continue
+            for _ in range(int(rng.expovariate(0.7))):
+                self._change_data(data)
+            text += json.dumps(data).encode() + line[len(line.rstrip()) :]
+        return text[:LONGEST]
+
+    def _change_data(self, data: Any) -> None:
+        """Changes one value somewhere inside."""
+        rng = self._rng
+        holder, place = None, None
+        while isinstance(data, dict | list) and data and (holder is None or rng.random() < 0.8):
+            holder, place = data, rng.choice(list(data) if isinstance(data, dict) else range(len(data)))
+            data = data[place]
+        if holder is None:
+            return
+        match rng.randrange(6):
+            case 0:
+                del holder[place]
+            case 1 if isinstance(holder, list):
+                holder *= rng.choice((2, 17))
+            case 2 if isinstance(holder, dict):
+                holder[rng.choice(("", "x", "1e9", "-1", "moves", "0" * 40))] = data
+            case 3 if isinstance(data, str):
+                holder[place] = self._change(data.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+            case 4 if isinstance(data, int | float) and abs(data) < 1e9:
+                holder[place] = rng.choice((-data, data + 1, data / 7, data * 10**9, str(data), int(data)))
+            case _:
+                holder[place] = deepcopy(rng.choice(VALUES))

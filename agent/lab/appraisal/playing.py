@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,8 @@ from agent.lab.tournament.openings import Opening, after, random_opening
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from agent.search.engine import Engine, Limit, consider, limited
+from agent.search.leveled import LevelSearch
+from agent.search.levels import LEVELS
 from agent.search.registry import engines_for
 from agent.sheet import Sheet
 from games.gdl.interpreter.firings import Firings
@@ -50,6 +53,9 @@ RANDOM_MATCHES, RANDOM_PLIES, RANDOM_SECONDS = 256, 200, 1.0
 """Random matches that are looked at for rules, moves and goals, their greatest length, and most seconds to play them
 and to look for rules: what good play avoids is no fault of the rules."""
 
+POSITIONS_AT_ONCE = 1024
+"""Positions of random matches whose moves are held in memory."""
+
 
 @dataclass(frozen=True)
 class AppraisalSettings:
@@ -59,6 +65,8 @@ class AppraisalSettings:
     """Time for each role to think about a position."""
     seed: int
     """Seed of openings and of nature's moves."""
+    levels: bool = False
+    """Whether one role is played at the level `strong`, each in turn, and the others at `easy`, whatever the time."""
     most_plies: int = MOST_PLIES
     """Plies after which a match is taken to have no end."""
 
@@ -114,7 +122,7 @@ class ThoughtfulPlayer(EnginePlayer):
     ) -> None:
         """`worth` maps goals to 0..100. `to_think` says whether it is to think about the present position."""
         super().__init__(engine, seconds, turn=turn)
-        self._unhurried = seconds * UNHURRIED_PLIES
+        self._unhurried, self._hurried = seconds * UNHURRIED_PLIES, seconds / 10
         self._worth, self._to_think = worth, to_think
         self.values: list[float | None] = []
 
@@ -124,9 +132,8 @@ class ThoughtfulPlayer(EnginePlayer):
             raise self._broken
         if not self._to_think():
             return legal[0]
-        if self._thought >= self._unhurried > 0:
-            self._seconds /= 10
-            self._unhurried = 0.0
+        if self._thought >= self._unhurried:
+            self._seconds = self._hurried
         async with self._turn:
             opinion = await self._in_thread(lambda stop: self._consider(legal, stop))
         if opinion.score is not None:
@@ -139,6 +146,7 @@ class Appraiser:
 
     def __init__(self, settings: AppraisalSettings, sheet: Sheet) -> None:
         self._settings, self._sheet = settings, sheet
+        self._seconds = math.inf if settings.levels else settings.seconds
         self._machine: StateMachine = sheet.machine()
         machine = self._machine
         self._seats = [index for index, role in enumerate(machine.roles) if not is_random_role(role)]
@@ -150,7 +158,11 @@ class Appraiser:
         self._board = boards[0] if boards else None
         self._random = self._random_matches()
         self._opposed = self._is_opposed()
-        self._engines = [next(engines_for(machine, role)) for role in self._seats]
+        if settings.levels:
+            self._engines: list[Engine] = [LevelSearch(machine, role, LEVELS["strong"]) for role in self._seats]
+            self._others: list[Engine] = [LevelSearch(machine, role, LEVELS["easy"]) for role in self._seats]
+        else:
+            self._engines = self._others = [next(engines_for(machine, role)) for role in self._seats]
         for engine in self._engines:
             self._prepare(engine)
         self._start_worths = self._worths(machine.initial())
@@ -160,10 +172,15 @@ class Appraiser:
         begin = time.monotonic()
         machine, settings = self._machine, self._settings
         turn = asyncio.Lock()
+        strong = (number - 1) % len(self._seats) if settings.levels else None
+        engines = [
+            engine if seat == strong else other
+            for seat, (engine, other) in enumerate(zip(self._engines, self._others, strict=True))
+        ]
         observer = Observer(self._seats, settings.most_plies, opposed=self._opposed)
         players = [
-            ThoughtfulPlayer(engine, settings.seconds, machine.goal_scale.worth, turn, partial(observer.thinks, seat))
-            for seat, engine in enumerate(self._engines)
+            ThoughtfulPlayer(engine, self._seconds, machine.goal_scale.worth, turn, partial(observer.thinks, seat))
+            for seat, engine in enumerate(engines)
         ]
         record = MatchRecord(
             game=self._sheet.name,
@@ -190,6 +207,7 @@ class Appraiser:
             outcome = "stalled"
             last = after(machine, record.moves)
             stuck = tuple(write(role) for index, role in enumerate(machine.roles) if not machine.legal(last, index))
+        values = zip(*(player.values for player in players), strict=True)
         match = PlayedMatch(
             number=number,
             opening=len(opening),
@@ -199,10 +217,11 @@ class Appraiser:
             lowest=tuple(min(self._goals(role)) for role in self._seats),
             highest=tuple(max(self._goals(role)) for role in self._seats),
             choices=tuple(observer.choices),
-            values=self._values([player.values for player in players]),
+            values=smoothed([self._filled(by_role) for by_role in values]),
             covered=self._coverage(record),
             stuck=stuck,
             errors=len(record.errors),
+            strong=strong,
             seconds=round(time.monotonic() - begin, 3),
         )
         seen = self._seen(record, observer)
@@ -214,7 +233,7 @@ class Appraiser:
     def _prepare(self, engine: Engine) -> None:
         engine.begin(self._machine.initial())
         if engine.uses_start_clock:
-            seconds = PREPARING * self._settings.seconds
+            seconds = PREPARING * self._seconds
             with limited(np.zeros(1, np.uint8), seconds) as halt:
                 engine.prepare(halt, lambda opinion: None, Limit(seconds))
 
@@ -226,9 +245,9 @@ class Appraiser:
         for seat in thinkers([len(moves) for moves in legal], opposed=self._opposed):
             if legal[seat]:
                 self._engines[seat].begin(state)
-                score = consider(self._engines[seat], legal[seat], Limit(self._settings.seconds)).score
+                score = consider(self._engines[seat], legal[seat], Limit(self._seconds)).score
                 found[seat] = None if score is None else machine.goal_scale.worth(score.goal)
-        return found
+        return self._filled(found)
 
     def _opening(self, number: int) -> Opening:
         """The opening of a match: random moves after which the position is worth what it was, or none."""
@@ -245,17 +264,14 @@ class Appraiser:
                 return opening
         return []
 
-    def _values(self, by_role: Sequence[Sequence[float | None]]) -> tuple[tuple[float | None, ...], ...]:
-        """[plies][roles]: of two opposed roles, one that did not think has what the other leaves."""
+    def _filled(self, worths: Sequence[float | None]) -> list[float | None]:
+        """Worths of a position by role: of two opposed roles, one that did not think has what the other leaves."""
         if not self._opposed:
-            return tuple(zip(*by_role, strict=True))
-        return tuple(
-            (
-                100.0 - b if a is None and b is not None else a,
-                100.0 - a if b is None and a is not None else b,
-            )
-            for a, b in zip(*by_role, strict=True)
-        )
+            return list(worths)
+        return [
+            100.0 - other if own is None and other is not None else own
+            for own, other in zip(worths, reversed(worths), strict=True)
+        ]
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -315,21 +331,25 @@ class Appraiser:
         if found is None:
             return Survey(rules=self._rules)
         assert isinstance(machine, CircuitMachine)
-        legal, _ = machine.legal_of(found.states)
-        parts = np.split(legal, machine.programs.role_start[1:-1], axis=1)
-        going = ~found.terminal
-        stuck = [write(machine.roles[role]) for role in range(len(parts)) if not parts[role][going].any(axis=1).all()]
+        start = machine.programs.role_start
+        legal, stuck = np.zeros(start[-1], np.bool_), set[int]()
+        for begin in range(0, len(found.states), POSITIONS_AT_ONCE):
+            part = slice(begin, begin + POSITIONS_AT_ONCE)
+            going = machine.legal_of(found.states[part])[0][~found.terminal[part]]
+            legal |= going.any(axis=0)
+            by_role = np.split(going, start[1:-1], axis=1)
+            stuck |= {role for role, moves in enumerate(by_role) if not moves.any(axis=1).all()}
         goals = np.nan_to_num(machine.goals_of(found.states[found.terminal]))[:, self._seats]
         moves = tuple(tuple(map(write, machine.game.moves[role])) for role in self._seats)
         seen = frozenset(
             (seat, moves[seat][index])
             for seat, role in enumerate(self._seats)
-            for index in np.flatnonzero(parts[role][going].any(axis=0))
+            for index in np.flatnonzero(legal[start[role] : start[role + 1]])
         )
         return Survey(
             matches=len(np.unique(found.match)),
             ended=int(found.terminal.sum()),
-            stuck=tuple(stuck),
+            stuck=tuple(write(machine.roles[role]) for role in sorted(stuck)),
             best=tuple(map(int, goals.max(axis=0))) if len(goals) else (),
             moves=moves,
             rules=self._rules,
@@ -350,6 +370,21 @@ class Appraiser:
             if moves or over:
                 firings.see(machine.facts(machine.unpack(packed)), moves)
         return frozenset(before - firings.unfired - firings.unknown)
+
+
+def smoothed(values: Sequence[Sequence[float | None]]) -> tuple[tuple[float | None, ...], ...]:
+    """Averages worths [plies][roles], 0..100, with those one ply before, but for wins and losses, 0 and 100.
+
+    A search overrates whoever is to move: the lead would change with each ply of an even game.
+    """
+    return tuple(
+        tuple(
+            now if before is None or now is None or now in (0.0, 100.0) else round((before + now) / 2, 2)
+            for before, now in zip(earlier, position, strict=True)
+        )
+        # The first position has none before it, and is averaged with itself.
+        for earlier, position in zip([*values[:1], *values], values, strict=False)
+    )
 
 
 def open_appraising(settings: AppraisalSettings, sheet: Sheet) -> Callable[[int], Iterator[Played]]:

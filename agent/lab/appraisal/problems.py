@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 from agent.lab.appraisal.match import PlayedMatch, Seen, Survey
 from agent.sheet import Sheet
@@ -99,11 +100,18 @@ def _rules(sheet: Sheet, seen: Seen, unknown: frozenset[int], survey: Survey) ->
         ("unknown", unknown, "takes too long to tell whether it fires"),
     ):
         for statement in sorted(statements):
-            start, end = span(sheet.source, (statement,))
-            text = " ".join(sheet.source[start:end].split())
-            shown = text if len(text) <= SHOWN_TEXT else text[: SHOWN_TEXT - 3] + "..."
-            found.append(Problem(kind, f"{told}: {shown}", position_of(sheet.source, start).line))
+            line, text = _statement(sheet.source, statement)
+            found.append(Problem(kind, f"{told}: {text}", line))
     return found
+
+
+@lru_cache(4096)
+def _statement(source: str, index: int) -> tuple[int, str]:
+    """Line and beginning of a statement; kept, as each report tells it again."""
+    start, end = span(source, (index,))
+    text = " ".join(source[start:end].split())
+    shown = text if len(text) <= SHOWN_TEXT else text[: SHOWN_TEXT - 3] + "..."
+    return position_of(source, start).line, shown
 
 
 def _moves(roles: Sequence[str], seen: Seen, survey: Survey) -> list[Problem]:

@@ -88,6 +88,8 @@ def describe(report: Report) -> str:
         result = ", ".join(f"{role} {goal}" for role, goal in zip(report.roles, match.goals, strict=True))
     else:
         result = "no end" if match.outcome == "endless" else f"{', '.join(match.stuck)} without a move"
+    if match.strong is not None:
+        result += f" (strong: {report.roles[match.strong]})"
     first = report.figures[0]
     standing = "" if first.value is None else f"; {first.name} {_number(first)}"
     played = f"{len(report.matches)}/{report.planned}  {result} after {match.plies} plies"

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from agent.errors import InputError
 from agent.lab.appraisal.playing import AppraisalSettings, open_appraising
 from agent.lab.appraisal.report import Report
 from agent.lab.jobs.executor import Executor, JobDone, JobSession, Lost, Task, Tell
@@ -28,10 +29,13 @@ def appraise(
     """Plays matches; returns the report, and whether it was interrupted.
 
     `told` gets the report at the beginning and after each match, `tell` lines about workers. `KeyboardInterrupt` ends
-    the matches under way. Raises `LostWorkerError`, and `GameError` where the rules cannot be evaluated.
+    the matches under way. Raises `LostWorkerError`, `InputError` where no role is a player's, and `GameError` where the
+    rules cannot be evaluated.
     """
     begin = time.monotonic()
     report = Report(sheet, matches)
+    if not report.roles:
+        raise InputError(f"{sheet.name}: no role is a player's")
     told(report)
     session = JobSession(partial(open_appraising, settings, sheet), kernels=playing())
     interrupted = False

@@ -43,6 +43,12 @@ def add(commands: Commands) -> None:
         help="time for each role to think about each position (default: %(default)s)",
     )
     parser.add_argument(
+        "--levels",
+        action="store_true",
+        help="one role is played at the level `strong`, each in turn, the others at `easy`, whatever --seconds: does "
+        "skill decide?",
+    )
+    parser.add_argument(
         "--cores", type=count, metavar="N", help="matches at once, each on a core of its own (default: all cores)"
     )
     add_cluster_option(parser, "play")
@@ -79,7 +85,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         with executor(options, options.cores, cores) as workers:
             report, interrupted = appraise(
                 sheet,
-                AppraisalSettings(options.seconds, options.seed),
+                AppraisalSettings(options.seconds, options.seed, options.levels),
                 options.matches,
                 workers,
                 told,

@@ -91,9 +91,10 @@ def parse_contender(text: str, engines: Sequence[str]) -> Contender:
         name, seconds, start = match["name"], _seconds(match["seconds"]), _seconds(match["start"] or "0")
         if name.partition("+")[0] in engines and seconds > 0 and math.isfinite(start):
             return Contender(label, spec, "engine", name, seconds, start)
-    if spec.partition("@")[0] in engines:
-        raise InputError(f"{text}: an engine is given with its seconds per move, as in {spec.partition('@')[0]}@0.2")
-    raise InputError(f"{text}: a player is {FORMS}; engines: {', '.join(engines)}")
+    name = spec.partition("@")[0]
+    if name in engines:
+        raise InputError(f"{text:.100}: an engine is given with its seconds per move, as in {name:.100}@0.2")
+    raise InputError(f"{text:.100}: a player is {FORMS}; engines: {', '.join(engines)}")
 
 
 def _seconds(text: str) -> float:

@@ -69,5 +69,7 @@ class MatchLog(Generic[Record]):
         for name, value in self._settings.items():
             logged = row.pop(name, self._added[name]) if name in self._added else row.pop(name)
             if logged != value:
-                raise InputError(f"{self._path}: a log of another series, {name} is {logged} instead of {value}")
+                raise InputError(
+                    f"{self._path}: a log of another series, {name} is {logged!r:.40} instead of {value!r}"
+                )
         return row

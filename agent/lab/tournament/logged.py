@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from agent import bounded_json
 from agent.errors import InputError
 from agent.lab.tournament.contenders import Contender, parse_contender
-from agent.lab.tournament.results import MatchResult, Settings, read_result
+from agent.lab.tournament.results import MatchResult, Settings, read_result, read_settings
 from agent.lab.tournament.showing import TournamentPage
 from agent.web.gallery import key_of
 
@@ -45,7 +44,7 @@ def read_tournament(path: Path) -> TournamentPage | None:
     try:
         for line in data[: data.rfind(b"\n") + 1].splitlines():
             row: dict[str, Any] = bounded_json.loads(line.decode())
-            settings = Settings(**{field.name: row.pop(field.name) for field in fields(Settings) if field.name in row})
+            settings = read_settings(row)
             result = read_result(row)
             for label, spec in zip(result.seats, result.specs, strict=True):
                 contenders.setdefault(label, parse_contender(f"{label}={spec}", [re.split("[@+]", spec)[0]]))

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
-from dataclasses import asdict, dataclass, field
-from typing import Any
+import types
+import typing
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from agent.errors import InputError
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.turns import Turns
-from agent.refereeing.record import MatchRecord
+from agent.refereeing.record import MatchRecord, Outcome
 from agent.sheet import Sheet
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle
+
+LARGEST = 1 << 53
+"""Largest number in a log: sums of these are finite, and browsers know them."""
+
+Data = TypeVar("Data", "Settings", "MatchResult", Turns)
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ class MatchResult:
     """Digest of the rulesheet's text."""
     roles: list[str]
     """Names of roles, by seat."""
-    outcome: str
+    outcome: Outcome
     """`finished`, or `stalled` where a role had no legal move before the end."""
     goals: list[int | None]
     """By seat; None where the rules give no value. Empty unless the match finished."""
@@ -130,20 +138,49 @@ def digest(sheet: Sheet) -> str:
     return hashlib.sha256(sheet.source.encode()).hexdigest()[:16]
 
 
+def read_settings(row: dict[str, Any]) -> Settings:
+    """Takes the settings out of a log's line. Raises `TypeError` and `ValueError` for anything else."""
+    return _checked(Settings(**{field.name: row.pop(field.name) for field in fields(Settings) if field.name in row}))
+
+
 def read_result(row: dict[str, Any]) -> MatchResult:
     """Returns the result of a log's line. Raises `TypeError` and `ValueError` for anything else."""
-    turns = [entry and Turns(**entry) for entry in row.pop("turns", [])]
-    result = MatchResult(**row, turns=turns)
-    lists = (result.seats, result.specs, result.roles, result.goals, result.opening, result.moves, result.errors)
-    if not all(isinstance(entry, list) for entry in lists) or not isinstance(result.round, int):
-        raise ValueError
-    if not all(isinstance(entry, str) for entry in (result.game, result.rulesheet, *result.seats, *result.specs)):
-        raise ValueError
+    turns = [entry and _checked(Turns(**entry)) for entry in row.pop("turns", [])]
+    result = _checked(MatchResult(**row, turns=turns))
     if not len(result.seats) == len(result.specs) == len(result.roles):
         raise ValueError
-    if result.outcome == "finished" and len(result.goals) != len(result.seats):
+    if len(result.goals) != (len(result.seats) if result.outcome == "finished" else 0):
+        raise ValueError
+    if not all(_fits(error.get("seat"), int) and "kind" in error for error in result.errors):
+        raise ValueError
+    if not all(error["seat"] in range(len(result.seats)) for error in result.errors):
         raise ValueError
     return result
+
+
+def _checked(data: Data) -> Data:
+    """Returns a dataclass whose fields have the types that it says. Raises `ValueError`."""
+    for name, kind in get_type_hints(type(data)).items():
+        if not _fits(getattr(data, name), kind):
+            raise ValueError(f"{name} is of another type")
+    return data
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Returns whether JSON data is of a type; numbers only up to `LARGEST`."""
+    parts = get_args(kind)
+    match get_origin(kind):
+        case typing.Literal:
+            return value in parts
+        case types.UnionType:
+            return any(_fits(value, part) for part in parts)
+        case builtins.list:
+            return isinstance(value, list) and all(_fits(one, parts[0]) for one in value)
+        case builtins.dict:
+            return isinstance(value, dict)
+    if kind in (int, float):
+        return isinstance(value, int | kind) and not isinstance(value, bool) and abs(value) <= LARGEST
+    return isinstance(value, kind)
 
 
 def check_same(result: MatchResult, contenders: dict[str, Contender], sheets: dict[str, Sheet], log: str) -> bool:

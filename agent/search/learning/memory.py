@@ -124,7 +124,7 @@ class Store:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            log.warning("%s is ignored: %s: %s", path, type(error).__name__, error)
+            log.warning("%s is ignored: %s: %.200s", path, type(error).__name__, error)
             return None
         with contextlib.suppress(OSError):
             # Time of the last use.
@@ -134,7 +134,7 @@ class Store:
     def write(self, digest: str, entry: MemoryEntry) -> None:
         """Replaces the entry of these rules, and deletes others beyond the limits. Raises `OSError`."""
         path = self._path(digest)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=SUFFIX)
         try:
             with os.fdopen(descriptor, "wb") as file:

@@ -17,7 +17,6 @@ from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.compaction import forget_least_visited, keep_reachable
 from agent.search.tree.decisive.finding import decisive_moves_of
-from agent.search.tree.decisive.kernels import no_decisive_moves
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.move_averages import fade, forget
 from agent.search.tree.root_parallelism import Judgement, RootParallelism, RootReport, report_of
@@ -68,8 +67,8 @@ class TreeSearch(Engine):
     `threads` is the number of cores if it is None; `memory_bytes` (None: `tree_memory()`) bounds the tree (and a
     quarter of it the enumeration of a one-player game); without `judging` leaves are always played out, unless
     `judge_by` says otherwise; `draws` is as for `draw`. With `timeless`, one thread and a seed, nothing depends on the
-    machine's speed in searches by number of nodes; it learns by calls of `learn` only, and knows no decisive moves. A
-    `team` searches the same root elsewhere, as the `setting` says.
+    machine's speed in searches by number of nodes; it learns by calls of `learn` only. A `team` searches the
+    same root elsewhere, as the `setting` says.
     """
 
     name = "tree search"
@@ -95,8 +94,7 @@ class TreeSearch(Engine):
         memory_bytes = memory_bytes or tree_memory()
         self._tree = new_tree(machine.programs, machine.words, memory_bytes)
         n_threads = threads or len(os.sched_getaffinity(0))
-        # They are looked for in a time, not in a number of steps.
-        decisive = no_decisive_moves() if timeless else decisive_moves_of(machine, self._random.getrandbits(63))
+        decisive = decisive_moves_of(machine, self._random.getrandbits(63), timeless=timeless)
         self._workspaces = [
             make_workspace(machine.programs, self._random.getrandbits(63), len(decisive.role)) for _ in range(n_threads)
         ]

@@ -174,8 +174,9 @@ export class Match {
     for (const action of [this.again, this.swap]) action.hidden = !match.again;
     this.swap.hidden ||= match.roles.length < 2;
     this.end.hidden = !match.again || match.outcome !== "running" || match.players.includes("human");
-    this.record.hidden = !match.record;
-    this.next.hidden = !match.again && !match.record;
+    const kept = match.outcome !== "running" && this.steps.every((step) => step.known && (step.moves || step.ply === 0));
+    this.record.hidden = !kept;
+    this.next.hidden = !match.again && !kept;
     this.again.classList.toggle("primary", match.outcome !== "running");
   }
 

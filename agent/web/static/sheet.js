@@ -63,6 +63,9 @@ export class Sheet {
     document.title = `${this.name ?? "Rules"} – ggp-agent`;
     tell("");
     const draft = recall(this.store);
+    if (this.name === null) this.take(draft ?? { name: "rules", text: "" });
+    // Nothing is written into a text that is still to come.
+    this.area.readOnly = this.name !== null;
     try {
       const found = await lobby();
       this.games = found.games;
@@ -76,9 +79,9 @@ export class Sheet {
     } catch (error) {
       this.message.textContent = error.message;
     }
+    this.area.readOnly = false;
     // Changes of a text that is another one meanwhile are worth nothing.
-    if (this.name === null) this.take(draft ?? { name: "rules", text: "" });
-    else this.put(draft?.base === this.base ? draft.text : (this.base ?? ""));
+    if (this.name !== null) this.put(draft?.base === this.base ? draft.text : (this.base ?? ""));
   }
 
   close() {

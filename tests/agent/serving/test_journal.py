@@ -47,6 +47,15 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
     assert found.checkpoint.turn == 12
 
 
+async def test_nobody_else_may_read_the_journal(tmp_path: Path) -> None:
+    """Neither the folder, if it is made, nor the files."""
+    match = Journal(tmp_path / "journal").match(START.match_id)
+    await match.start(START)
+    match.close()
+    (path,) = (tmp_path / "journal").iterdir()
+    assert [one.stat().st_mode & 0o777 for one in (path.parent, path)] == [0o700, 0o600]
+
+
 async def test_quoted_strings_come_back_as_they_were(tmp_path: Path) -> None:
     """Managers that write infix syntax may send atoms with spaces, parentheses, semicolons and percent signs."""
     said = ("say", '"a (b) c; 50%28"')

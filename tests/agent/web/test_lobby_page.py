@@ -26,7 +26,8 @@ STICKS = """
 (init (left 4)) (init (turn first))
 (follows first second) (follows second first)
 (less 4 3) (less 3 2) (less 2 1) (less 1 0)
-(<= (legal ?r take) (true (turn ?r)))
+(hand left) (hand right)
+(<= (legal ?r (take ?hand)) (true (turn ?r)) (hand ?hand))
 (<= (legal ?r wait) (follows ?r ?other) (true (turn ?other)))
 (<= (next (left ?n)) (true (left ?m)) (less ?m ?n))
 (<= (next (turn ?r)) (follows ?r ?other) (true (turn ?other)))
@@ -34,7 +35,7 @@ STICKS = """
 (<= (goal ?r 0) (true (turn ?r)))
 (<= (goal ?r 100) (follows ?r ?other) (true (turn ?other)))
 """
-"""Who takes the last stick wins, which is the second role."""
+"""Who takes the last stick, with either hand, wins: the second role."""
 
 LINES = [{(x, y) for y in (1, 2, 3)} for x in (1, 2, 3)] + [{(x, y) for x in (1, 2, 3)} for y in (1, 2, 3)]
 LINES += [{(1, 1), (2, 2), (3, 3)}, {(1, 3), (2, 2), (3, 1)}]
@@ -50,7 +51,7 @@ async def lobby(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) 
             line = await asyncio.to_thread(process.stdout.readline)
             found = re.search(r"http://\S+", line)
             assert found is not None, line
-            yield found[0].rstrip("/") + "/"
+            yield found[0].partition("#")[0].rstrip("/") + "/"
         finally:
             process.send_signal(signal.SIGINT)
             await asyncio.to_thread(process.wait, 60)
@@ -73,8 +74,8 @@ async def choose_players(window: Window, *players: str) -> None:
 async def next_turn(window: Window, plies: int) -> int | None:
     """Waits until the person is asked after a ply; returns the newest ply, None where the match is over."""
     waited = await window.page.wait_for_function(
-        "plies => { const match = document.querySelector('.match'), now = Number(match.dataset.plies);"
-        " if (match.dataset.outcome !== 'running') return { plies: null };"
+        "plies => { const match = document.querySelector('.match'), now = Number(match?.dataset.plies);"
+        " if (!match) return false; if (match.dataset.outcome !== 'running') return { plies: null };"
         " return now > plies && match.querySelector('.seat:not([hidden])') ? { plies: now } : false; }",
         arg=plies,
     )
@@ -139,20 +140,20 @@ async def test_a_sheet_is_mended_and_played(windows: Windows, tmp_path: Path, mo
     async with lobby(tmp_path, monkeypatch) as address, windows:
         window = await windows.open(f"{address}#/sheet")
         page = window.page
-        wrong = STICKS.replace("(<= terminal (true (left 0)))", "(<= terminal (true (left ?n)) (not (less ?n ?m)))")
+        wrong = STICKS.replace("(next (left ?n))", "(next (left ?lost))")
         await page.get_by_label("Rulesheet").fill(wrong)
         await window.see(".sheet[data-state='wrong']")
-        line = next(number for number, text in enumerate(wrong.splitlines(), 1) if "terminal" in text)
+        line = next(number for number, text in enumerate(wrong.splitlines(), 1) if "?lost" in text)
         told = await page.locator(".diagnostics li").first.inner_text()
         assert f"line {line}, column" in told
-        assert "?m" in told
+        assert "nothing binds ?lost" in told
         lines = (await page.locator(".diagnostics pre").first.text_content()).splitlines()
         assert lines[0] == wrong.splitlines()[line - 1]
-        assert lines[0][lines[1].index("^") :].startswith(("?m", "(not", "(less"))
+        assert lines[0][lines[1].index("^") :].startswith("?lost")
         assert await page.get_by_role("button", name="Play").is_disabled()
         await window.keep("lobby-diagnostics")
         await page.get_by_role("button", name=f"line {line}").click()
-        assert await page.evaluate("document.activeElement.selectionStart") > wrong.index("(<= terminal")
+        assert await page.evaluate("document.activeElement.selectionStart") == wrong.index("?lost")
         await page.get_by_label("Rulesheet").fill(STICKS)
         await window.see(".sheet[data-state='well'] .position :is(.facts, svg.board)")
         await page.reload()
@@ -164,7 +165,7 @@ async def test_a_sheet_is_mended_and_played(windows: Windows, tmp_path: Path, mo
         await choose_players(window, "Random moves", "You")
         for plies in (1, 3):
             await window.see(f".match[data-plies='{plies}'] .seat:not([hidden])")
-            await page.get_by_role("button", name="take").focus()
+            await page.get_by_role("button", name="take left").focus()
             await page.keyboard.press("Enter")
         await window.see(".match[data-outcome='finished']")
         assert await page.locator(".verdict").inner_text() == "You won."
@@ -237,6 +238,34 @@ async def test_reversi_is_taken_back_at_ply_20(
         await page.keyboard.press("ArrowLeft")
         await window.see(f".match[data-ply='{plies - 1}'] .thought")
         assert "reversi" in (await page.locator(".thought h3").inner_text()).lower()
+
+
+async def test_a_bench_is_watched_and_stopped(
+    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bench of two sheets fills a table and plots while it runs, goes on in another page, and stops by a click."""
+    async with lobby(tmp_path, monkeypatch) as address, windows:
+        window = await windows.open(address)
+        page = window.page
+        await (await window.see(".game[data-game='tic_tac_toe'] button:has-text('Bench')")).click()
+        await page.get_by_label("Matches").fill("900")
+        await page.get_by_label("Seconds per move").fill("0.01")
+        await page.get_by_label("Compare with").select_option("name:three_way_line")
+        await page.get_by_role("button", name="Begin").click()
+        await window.see(".bench[data-done='false']:not([data-matches='0']) .figures-table tbody tr")
+        await window.see(".bench .plots svg.plot polyline")
+        other = await windows.open(page.url)
+        await other.see(".bench[data-done='false'] .figures-table tbody tr")
+        heads = await page.locator(".figures-table thead th").all_inner_texts()
+        assert heads == ["figure", "tic_tac_toe", "three_way_line", "change"]
+        rows = page.locator(".figures-table tbody tr")
+        assert await rows.count() == await rows.locator(".definition cite").count()
+        await window.keep("lobby-bench")
+        await other.page.get_by_role("button", name="Stop").click()
+        await window.see(".bench[data-done='true']")
+        assert "stopped" in await page.locator(".state").inner_text()
+        await page.locator(".brand").click()
+        await window.see("section:has(#benches-title) .card:has-text('tic_tac_toe')")
 
 
 async def test_lobby_on_a_phone_and_in_the_dark(

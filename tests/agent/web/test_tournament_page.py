@@ -262,7 +262,17 @@ def test_logs_that_cannot_be_shown(tmp_path: Path, capsys: pytest.CaptureFixture
     key = page.matches(None, None)["matches"][0]["key"]
     assert page.find(key) is None
     assert page.find("other") is None
-    log.write_text(log.read_text() + '{"seed": 3}\n')
+    line = json.loads(log.read_text())
+    for wrong in (
+        {"goals": [100, "x"]},
+        {"goals": [1]},
+        {"seconds": True},
+        {"turns": ["x"]},
+        {"errors": [{"seat": 2}]},
+    ):
+        log.write_text(json.dumps({**line, **wrong}) + "\n")
+        assert read_tournament(log) is None
+    log.write_text(json.dumps(line) + '\n{"seed": 3}\n')
     with pytest.raises(InputError, match="line 2 is no match"):
         read_tournament(log)
     log.write_text('{"a": 1}\n')

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from agent.search.engine import Candidate, Opinion, Score
 from agent.web import gallery as galleries
+from agent.web import records as record_files
 from agent.web import transcript as transcripts
 from agent.web.feed import Feed
 from agent.web.gallery import Gallery
-from agent.web.records import Records, read_record
+from agent.web.records import Records, read_record, save_record
 from agent.web.thinking import MOST_SAMPLES, Thinking
 from agent.web.transcript import Transcript
 from protocol.scramble import make_scrambler
@@ -177,6 +179,31 @@ def test_gallery_keeps_the_last_finished_matches() -> None:
     assert len({transcript.key for transcript in (*over, running, last)}) == 6
 
 
+@pytest.mark.parametrize("limit", ["MOST_KEPT", "MOST_BYTES_KEPT"])
+def test_newest_records_are_kept(limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest go, by number or size; a user's own files and the newest record stay. Only the user may read them."""
+    gallery, folder, saved = Gallery(), tmp_path / "records", []
+    for number in range(4):
+        match = new_transcript(gallery.new_key("m"))
+        match.reach(frozenset([GO]))
+        match.end("finished", [1, 0])
+        path = save_record(folder, match)
+        assert path is not None
+        os.utime(path, (number, number))
+        saved.append(path)
+    assert {path.stat().st_mode & 0o777 for path in saved} == {0o600}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    size = saved[0].stat().st_size
+    (folder / "mine.json").write_text("{}")
+    os.utime(folder / "mine.json", (0, 0))
+    monkeypatch.setattr(record_files, limit, 2 if limit == "MOST_KEPT" else 2 * size)
+    assert save_record(folder, match) == saved[3]
+    assert {path.name for path in folder.iterdir()} == {"mine.json", saved[2].name, saved[3].name}
+    monkeypatch.setattr(record_files, limit, 0)
+    save_record(folder, match)
+    assert {path.name for path in folder.iterdir()} == {"mine.json", saved[3].name}
+
+
 def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A record has positions, moves, times, thoughts and errors; other files are named in the log."""
     good = {
@@ -197,7 +224,8 @@ def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.Lo
     (tmp_path / "good.json").write_text(json.dumps(good))
     junk = ["", "{}", "[", "[" * 100_000, json.dumps({**good, "states": []}), json.dumps({**good, "moves": [["(("]]})]
     junk += [json.dumps({**good, "goals": ["!"]}).replace('"!"', number) for number in ("1e999", "NaN")]
-    junk.append(json.dumps({**good, "start_clock": 10**400}))
+    junk += [json.dumps({**good, "start_clock": clock}) for clock in (10**400, "1e999", "nan", "1" + " " * 5000 + "2")]
+    junk += [json.dumps({**good, "thoughts": [{role: thought().as_json()}]}) for role in ("1", "-1")]
     for number, text in enumerate(junk):
         (tmp_path / f"junk{number}.json").write_text(text)
     records = Records([tmp_path])
@@ -207,6 +235,7 @@ def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.Lo
     assert caplog.text.count("is no record of a match") == len(junk)
     assert records.summaries() == [summary]
     assert caplog.text.count("is no record of a match") == len(junk)
+    assert max(map(len, caplog.text.splitlines())) < 1000
     transcript = records.find(summary["key"])
     assert transcript is not None
     view = transcript.view()

@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.lab.measuring.servers.soak_faults import FAULTS, USUAL, Undo
+from agent.lab.measuring.servers.soak_faults import FAULTS, NEIGHBOUR, USUAL, Undo
 from agent.lab.measuring.servers.soak_server import SoakServer
+from agent.serving.light_workers import SPARES, WORKERS_SHARE, memory_share
 from agent.serving.statistics import resident
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter
@@ -34,6 +35,9 @@ from protocol.terms import TextError
 
 GRACE = 1.0
 """Seconds that managers wait beyond the clock."""
+
+WEIGH_SECONDS = 0.5
+"""Seconds between two measurements of the memory."""
 
 MOST_NAMED = 50
 """Replies of each kind in the report, at most."""
@@ -88,6 +92,12 @@ class SoakReport:
     """Seconds from the end of a killed server to the next answer."""
     memory: list[int] = field(default_factory=list)
     """Resident bytes of the server process after each match."""
+    together: int = 0
+    """Most bytes of all processes of the server together."""
+    processes: int = 0
+    """Most processes of the server at a time."""
+    bound: int = 0
+    """Bytes that all processes together may take, by the options."""
     illegal_moves: list[str] = field(default_factory=list)
     """The first illegal move of each match, a line each."""
     illegal_under: Counter[str] = field(default_factory=Counter)
@@ -125,6 +135,7 @@ class SoakReport:
             "memory": {"first": self.memory[0], "last": self.memory[-1], "most": max(self.memory)}
             if self.memory
             else None,
+            "together": {"most": self.together, "bound": self.bound, "processes": self.processes},
             "refused": self.refused,
             "illegal_under": dict(self.illegal_under),
             "illegal_moves": self.illegal_moves[:MOST_NAMED],
@@ -164,7 +175,17 @@ class _Soak:
     async def run(self) -> None:
         """Plays matches until a bound is reached."""
         self._end = time.monotonic() + self._options.seconds
+        weighing = asyncio.create_task(self._weigh())
         await asyncio.gather(*(self._manage(number) for number in range(self._options.at_once)))
+        weighing.cancel()
+
+    async def _weigh(self) -> None:
+        """Notes the memory of all processes together, from time to time."""
+        while True:
+            memory, processes = await asyncio.to_thread(self._server.memory)
+            self.report.together = max(self.report.together, memory)
+            self.report.processes = max(self.report.processes, processes)
+            await asyncio.sleep(WEIGH_SECONDS)
 
     async def _manage(self, number: int) -> None:
         count = 0
@@ -318,9 +339,12 @@ def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda r
     """
     with tempfile.TemporaryDirectory(prefix="ggp-agent-soak-") as folder, _load(options.load):
         unusual = any(not FAULTS[name].usual for name in options.faults_of)
-        server = SoakServer(Path(folder), options.margin, options.at_once, own_kernels=unusual)
+        # A hostile neighbour plays a match as well.
+        workers = options.at_once + (NEIGHBOUR in options.faults_of)
+        server = SoakServer(Path(folder), options.margin, workers, own_kernels=unusual)
         try:
             run = _Soak(options, server, progress)
+            run.report.bound = int(memory_share(workers) * (workers + SPARES) / WORKERS_SHARE)
 
             async def course() -> None:
                 await server.wait_until_available()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import random
 import resource
@@ -17,9 +18,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent.lab.measuring.servers.soak_server import HOST, SoakError, SoakServer
+from protocol.messages import LONGEST_CLOCK
 
 WRONG_INPUT = 2
 """Exit status of commands that cannot run."""
+
+NEIGHBOUR = "hostile neighbour"
+"""Name of the fault that plays matches of its own."""
 
 MEMORY_LEFT = 1 << 20
 """Bytes left to a worker without memory."""
@@ -134,6 +139,80 @@ async def _send_bytes(server: SoakServer, data: bytes) -> None:
         writer.close()
 
 
+LARGE, PIECE = 1 << 20, 1 << 14
+"""Bytes of a large body, and of what is sent of it at a time."""
+
+SLOW_BODIES = 24
+"""Large bodies that a hostile neighbour sends at once."""
+
+NEIGHBOURS_RULES = (
+    "(role x) (role y) (init (at 1)) (<= (legal x wait) (true (at 1))) (<= (legal y (go ?n)) (n ?n)) (n 1) (n 2)"
+    "(<= (next (at 1)) (true (at 1))) (<= (sees x ?n) (does y (go ?n))) (<= terminal (true (at 2)))"
+    "(goal x 0) (goal y 0)"
+)
+"""A game of imperfect information, of which turns may be missed."""
+
+_neighbours: set[int] = set()
+"""Ports of the servers that have a hostile neighbour: one is enough."""
+
+
+async def _move_in(server: SoakServer, rng: random.Random) -> Undo | None:
+    """A hostile neighbour, until it is told to go: slow large bodies, matches that begin and end, turn numbers that are
+    far ahead, and records that are broken."""
+    if server.port in _neighbours:
+        return None
+    _neighbours.add(server.port)
+    tasks = [asyncio.create_task(_send_slowly(server)) for _ in range(SLOW_BODIES)]
+    tasks += [asyncio.create_task(_begin_and_end(server, rng)), asyncio.create_task(_break_records(server, rng))]
+
+    def move_out() -> None:
+        _neighbours.discard(server.port)
+        for task in tasks:
+            task.cancel()
+
+    return move_out
+
+
+async def _send_slowly(server: SoakServer) -> None:
+    while True:
+        with contextlib.suppress(OSError):
+            _, writer = await asyncio.open_connection(HOST, server.port)
+            try:
+                writer.write(b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n(PLAY " % LARGE)
+                for _ in range(LARGE // PIECE):
+                    writer.write(b"( " * (PIECE // 2))
+                    await writer.drain()
+                    await asyncio.sleep(0.05)
+            finally:
+                writer.close()
+        await asyncio.sleep(0.05)
+
+
+async def _begin_and_end(server: SoakServer, rng: random.Random) -> None:
+    while True:
+        name = f"hostile-{rng.randrange(1 << 30)}"
+        messages = [f"(START {name} x ({NEIGHBOURS_RULES}) {LONGEST_CLOCK} {LONGEST_CLOCK})"]
+        messages += [f"(PLAY {name} {turn} wait (1))" for turn in (1, LONGEST_CLOCK, LONGEST_CLOCK)]
+        for message in (*messages, rng.choice((f"(STOP {name} NIL)", f"(ABORT {name})"))):
+            # The answer to START may take as long as its clock.
+            with contextlib.suppress(OSError):
+                await server.send(message, 0.3)
+
+
+async def _break_records(server: SoakServer, rng: random.Random) -> None:
+    broken = (
+        b"[" * 100_000,
+        b'{"goals": [1e999], "a": "' + b'\\"' * 500_000,
+        rng.randbytes(100_000),
+        b'{"roles": NaN}',
+    )
+    for number in itertools.count():
+        (server.records / f"broken-{number % 100}.json").write_bytes(rng.choice(broken))
+        with contextlib.suppress(OSError, ValueError):
+            await server.get("/page/matches")
+        await asyncio.sleep(0.1)
+
+
 def _damage_kernels(change: Callable[[Path, random.Random], None]) -> Fault:
     async def inflict(server: SoakServer, rng: random.Random) -> None:
         assert server.kernels is not None
@@ -171,6 +250,7 @@ FAULTS: dict[str, Fault] = {
     "port taken": Fault(_take_port),
     "half a message": Fault(_send_half),
     "junk": Fault(_send_junk),
+    NEIGHBOUR: Fault(_move_in),
     "kernels truncated": _damage_kernels(_truncate),
     "kernels damaged": _damage_kernels(_overwrite),
 }

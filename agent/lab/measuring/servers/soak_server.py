@@ -11,9 +11,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from agent.errors import CommandError
-from agent.processes import children, module_environment
+from agent.processes import children, descendants, module_environment
 from protocol.client import says_available
 from protocol.compose import Style, headers
 
@@ -52,6 +53,15 @@ signal.signal(signal.SIGUSR2, jump)
 CACHE = "NUMBA_CACHE_DIR"
 
 
+def proportional(pid: int) -> int:
+    """Returns the bytes of resident memory of a process, those shared by n processes as one n-th; 0 if it is gone."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return 1024 * int(line.split()[1])
+    return 0
+
+
 class SoakError(CommandError):
     """The server could not be started, or did not become available."""
 
@@ -62,6 +72,7 @@ class SoakServer:
     def __init__(self, folder: Path, margin: float, workers: int, *, own_kernels: bool = False) -> None:
         """With `own_kernels`, the server gets a copy of the compiled kernels, to be damaged. Raises `SoakError`."""
         self.journal = folder / "journal"
+        self.records = folder / "records"
         self.log = folder / "server.log"
         self.kernels = folder / "kernels" if own_kernels else None
         """Its own compiled kernels, if it has any."""
@@ -70,7 +81,8 @@ class SoakServer:
         (self._hooks / "sitecustomize.py").write_text(HOOKS)
         result = folder / "serve.json"
         arguments = ("--port", "0", "--margin", str(margin), "--json", str(result))
-        more = ("--journal", str(self.journal), "--workers", str(workers), "--no-memory")
+        folders = ("--journal", str(self.journal), "--records", str(self.records), "--no-memory")
+        more = ("--workers", str(workers), *folders)
         with open(self.log, "wb") as log:
             self._process = self._start(*arguments, *more, log=log.fileno())
         end = time.monotonic() + AVAILABLE_SECONDS
@@ -109,6 +121,11 @@ class SoakServer:
         """Process IDs of its workers."""
         return children(self.pid) if self.pid is not None else []
 
+    def memory(self) -> tuple[int, int]:
+        """Returns the bytes of all its processes together, shared ones counted once, and the number of processes."""
+        processes = [self._process.pid, *descendants(self._process.pid)]
+        return sum(map(proportional, processes)), len(processes)
+
     def start_twin(self) -> subprocess.Popen[bytes]:
         """Starts another server on the same port, which has to fail."""
         return self._start("--port", str(self.port), log=subprocess.DEVNULL)
@@ -138,8 +155,12 @@ class SoakServer:
 
     async def health(self) -> dict[str, object]:
         """Returns the server's health data. Raises `OSError` and `ValueError`."""
-        health: dict[str, object] = json.loads(await self._exchange(b"GET /healthz HTTP/1.0\r\n\r\n", 10.0))
+        health: dict[str, object] = await self.get("/healthz")
         return health
+
+    async def get(self, path: str) -> Any:
+        """Returns a page's JSON data. Raises `OSError` and `ValueError`."""
+        return json.loads(await self._exchange(f"GET {path} HTTP/1.0\r\n\r\n".encode(), 10.0))
 
     async def _exchange(self, request: bytes, seconds: float, *, to_the_end: bool = True) -> bytes:
         async with asyncio.timeout(seconds):

@@ -21,6 +21,8 @@ ENDINGS_SECONDS, MAKERS_SECONDS = 0.3, 0.7
 """Time limits (see `time_limit`) of the searches for endings, and for moves that make their facts true."""
 MATCHES, MAX_PLIES, MATCHES_SECONDS = 512, 200, 0.3
 """Most random matches, their most plies, and the time in which they are begun."""
+PATIENCE = 10.0
+"""Factor on these times where all machines must find the same."""
 CLEAR = 0.9
 """Least share of the matches with an ending, or one with some of its facts, that the same role wins."""
 MADE = 5
@@ -29,20 +31,25 @@ FORESEEN, RIGHT = 10, 0.95
 """Fewest foreseen wins in other matches, and the least share of them that has to come. At 0.98 chance decided in a game
 of two boards, where decisive moves help (see docs/experiments.md)."""
 
-_known: weakref.WeakKeyDictionary[CircuitMachine, DecisiveMoves] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[CircuitMachine, dict[bool, DecisiveMoves]] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def decisive_moves_of(machine: CircuitMachine, seed: int) -> DecisiveMoves:
-    """The decisive moves of a game, found once per machine in up to 1.5 s of CPU time. Thread-safe."""
+def decisive_moves_of(machine: CircuitMachine, seed: int, *, timeless: bool = False) -> DecisiveMoves:
+    """The decisive moves of a game, found once per machine in up to 1.5 s of CPU time. Thread-safe.
+
+    With `timeless` neither the seed nor, but for games that take `PATIENCE` times as long, the machine decides.
+    """
     with _lock:
-        found = _known.get(machine)
-        if found is None:
-            found = _known[machine] = find_decisive_moves(machine, seed)
-        return found
+        found = _known.setdefault(machine, {})
+        if timeless not in found:
+            found[timeless] = (
+                find_decisive_moves(machine, 1, PATIENCE) if timeless else find_decisive_moves(machine, seed)
+            )
+        return found[timeless]
 
 
-def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
+def find_decisive_moves(machine: CircuitMachine, seed: int, patience: float = 1.0) -> DecisiveMoves:
     """The decisive moves of a game of two players or more; none where they are unclear or too slow to find.
 
     Endings come from the circuit, their winners and the moves that bring them about from random matches. With more than
@@ -51,10 +58,10 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
     programs = machine.programs
     if len(machine.roles) < 2 or any(map(is_random_role, machine.roles)):
         return no_decisive_moves()
-    endings = find_endings(programs, ENDINGS_SECONDS)
+    endings = find_endings(programs, patience * ENDINGS_SECONDS)
     if not endings or sum(map(len, endings)) > len(programs.legal.inputs) + len(programs.next.inputs):
         return no_decisive_moves()
-    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=MATCHES_SECONDS)
+    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=patience * MATCHES_SECONDS)
     facts = facts_in(positions.states, len(machine.game.fluents))
     wins, losses = _results(machine, positions.states, positions.terminal)
     owned = _owned(endings, facts, positions.terminal, wins)
@@ -71,7 +78,7 @@ def find_decisive_moves(machine: CircuitMachine, seed: int) -> DecisiveMoves:
     groups = [group for group in find_groups(machine.game.fluents) if wanted[group].any()]
     transitions = Transitions(with_groups(facts[at], groups), facts[at + 1], made)
     learnt_from = positions.match[at] % 2 == 0
-    makers = find_makers(transitions[learnt_from], wanted, rivals, MAKERS_SECONDS)
+    makers = find_makers(transitions[learnt_from], wanted, rivals, patience * MAKERS_SECONDS)
     blockers = [
         before if before >= 0 and losses[wins[:, role], before].sum() >= CLEAR * wins[:, role].sum() else -1
         for role, before in enumerate(_turn_order(made, positions.match[at]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 from agent.cli import main
 from agent.commands.options import INTERRUPTED, OK
+from agent.errors import InputError
 from agent.lab.appraisal.match import Seen, Survey
-from agent.lab.appraisal.playing import AppraisalSettings, Appraiser
+from agent.lab.appraisal.playing import AppraisalSettings, Appraiser, smoothed
 from agent.lab.appraisal.problems import problems
 from agent.lab.appraisal.report import Report
 from agent.lab.appraisal.series import ENDLESS_MATCHES, appraise
@@ -27,7 +29,7 @@ from tests.agent.lab.appraisal.logs import ENDLESS as WITHOUT_END
 from tests.agent.lab.appraisal.logs import WON, match
 from tests.agent.lab.appraisal.sheets import DEAD, ENDLESS, STUCK, UNWINNABLE, sheet_of
 
-SETTINGS = AppraisalSettings(seconds=0.005, seed=1, most_plies=30)
+SETTINGS = AppraisalSettings(seconds=0.002, seed=1, most_plies=30)
 
 
 def appraised(text: str, folder: Path, matches: int, settings: AppraisalSettings = SETTINGS) -> Report:
@@ -61,7 +63,7 @@ def test_a_role_that_cannot_win_is_told(tmp_path: Path) -> None:
     report = appraised(UNWINNABLE, tmp_path, 5)
     assert texts(report, "low") == ["slow never got more than its lowest goal, 0, in 5 matches and 256 random ones"]
     found = values(report)
-    assert (found["advantage"], found["balance"], found["drawishness"], found["drama"]) == (100.0, 0.0, 0.0, 0.0)
+    assert (found["advantage"], found["balance"], found["drawishness"]) == (100.0, 0.0, 0.0)
 
 
 def test_a_role_without_moves_is_told(tmp_path: Path) -> None:
@@ -78,6 +80,13 @@ def test_rules_that_never_fire_have_their_line(tmp_path: Path) -> None:
     lines = {problem.line for problem in report.problems if problem.kind == "rule"}
     assert lines == {6, 8, 9, 10}
     assert texts(report, "endless") == texts(report, "stuck") == texts(report, "low") == []
+
+
+def test_a_game_without_a_player_is_refused(tmp_path: Path) -> None:
+    """Nature alone has nobody to be fair to."""
+    text = "(role random) (init (on)) (<= (legal random wait) (true (on))) (<= terminal (true (on))) (goal random 0)"
+    with pytest.raises(InputError, match="no role"):
+        appraised(text, tmp_path, 1)
 
 
 def test_moves_that_were_never_legal_are_named() -> None:
@@ -119,6 +128,13 @@ def test_strong_play_draws_tic_tac_toe() -> None:
     assert report.done
 
 
+def test_values_are_averaged_over_two_plies() -> None:
+    """The lead of whoever is to move vanishes; wins and losses stay what they are, and so does what is not known."""
+    values = [[60.0, 40.0], [44.0, 56.0], [62.0, 38.0], [100.0, 0.0], [None, 50.0], [80.0, 50.0]]
+    assert smoothed(values) == ((60, 40), (52, 48), (53, 47), (100, 0), (None, 25), (80, 50))
+    assert smoothed([]) == ()
+
+
 def test_openings_belong_to_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first match has none, the others one of 1, 2, .. plies; where all change what the game is worth, none."""
     worths: list[float | None] = [50.0, 50.0]
@@ -130,6 +146,15 @@ def test_openings_belong_to_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(opening) for opening in first] == [0, 1, 2, 3, 4, 1]
     worths = [61.0, 39.0]
     assert [appraisers[0]._opening(number) for number in range(1, 4)] == [[], [], []]
+
+
+def test_skill_does_not_decide_a_race_that_one_role_always_wins(tmp_path: Path) -> None:
+    """With levels each role is played by the stronger player in turn."""
+    report = appraised(UNWINNABLE, tmp_path, 4, replace(SETTINGS, levels=True))
+    assert [match.strong for match in report.matches] == [0, 1, 0, 1]
+    found = values(report)
+    assert (found["skill"], found["advantage"]) == (50.0, 100.0)
+    assert report.figures[0].key == "skill"
 
 
 @pytest.mark.parametrize("name", ["rock_paper_scissors", "three_way_line", "eight_puzzle"])

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
+from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -18,8 +21,8 @@ from types import SimpleNamespace
 import pytest
 
 from agent.lab.measuring.servers.soak import SoakMatch, SoakOptions, SoakReport, soak
-from agent.lab.measuring.servers.soak_faults import FAULTS, Undo
-from agent.lab.measuring.servers.soak_server import HOOKS
+from agent.lab.measuring.servers.soak_faults import FAULTS, NEIGHBOUR, SLOW_BODIES, Undo
+from agent.lab.measuring.servers.soak_server import HOOKS, SoakServer, proportional
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter
 from protocol.compose import Style, compose
@@ -108,6 +111,52 @@ def test_faults_are_inflicted_and_mended(tmp_path: Path) -> None:
     worker.stdout.close()
 
 
+def test_hostile_neighbour_comes_and_goes(tmp_path: Path) -> None:
+    """It sends large bodies slowly, matches with turn numbers far ahead, and looks at records that it has broken."""
+    server = SoakServer.__new__(SoakServer)
+    server.records = tmp_path
+    heads: Counter[str] = Counter()
+    open_connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_connections
+        open_connections += 1
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            text = await reader.readuntil(b"\r\n\r\n")
+            large = b"Length: 1048576" in text
+            if not large and b"GET" not in text:
+                text += await reader.read(1000)
+            known = re.findall(rb"Length: 1048576|GET \S+|(?:START|PLAY|STOP|ABORT)(?= hostile)|999999999", text)
+            heads.update(found.decode() for found in known)
+            while large and await reader.read(1 << 16):
+                pass
+            writer.write(b"HTTP/1.0 200 OK\r\n\r\n{}")
+        writer.close()
+        open_connections -= 1
+
+    async def course() -> None:
+        listener = await asyncio.start_server(answer, "127.0.0.1", 0)
+        server.port = listener.sockets[0].getsockname()[1]
+        fault = FAULTS[NEIGHBOUR]
+        move_out = await fault.inflict(server, Random(2))
+        assert move_out is not None
+        assert await fault.inflict(server, Random(2)) is None
+        wanted = {"GET /page/matches", "START", "PLAY", "STOP", "ABORT", "999999999"}
+        while not (wanted <= heads.keys() and heads["Length: 1048576"] >= SLOW_BODIES):
+            await asyncio.sleep(0.01)
+        assert list(tmp_path.glob("broken-*.json"))
+        move_out()
+        while open_connections:
+            await asyncio.sleep(0.01)
+        second = await fault.inflict(server, Random(2))
+        assert second is not None
+        second()
+        await asyncio.sleep(0)
+        listener.close()
+
+    asyncio.run(course())
+
+
 def test_processes_of_a_server_hang_and_jump_on_request(tmp_path: Path) -> None:
     """The hooks make processes hang, and the time of day jump."""
     (tmp_path / "sitecustomize.py").write_text(HOOKS)
@@ -151,9 +200,11 @@ def test_managers_play_as_theirs_do() -> None:
 
 def test_figures_of_a_report() -> None:
     """The figures have quantiles of lateness and the longest outage."""
-    report = SoakReport(turns=4, lateness=[0.3, 0.1, 0.2, 0.4], outages=[0.5, 0.25], memory=[10, 14, 12])
+    report = SoakReport(turns=4, lateness=[0.3, 0.1, 0.2, 0.4], outages=[0.5, 0.25], memory=[10, 14, 12], together=20)
     figures = report.as_json()
     assert figures["lateness"] == {"median": 0.3, "99%": 0.4, "99.9%": 0.4, "max": 0.4}
     assert figures["outages"] == {"count": 2, "longest": 0.5}
     assert figures["memory"] == {"first": 10, "last": 12, "most": 14}
+    assert figures["together"] == {"most": 20, "bound": 0, "processes": 0}
     assert SoakReport().as_json()["memory"] is None
+    assert proportional(os.getpid()) > 1 << 20
