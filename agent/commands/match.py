@@ -88,6 +88,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         write_json(options.record, result)
     if record.outcome == "finished" and "agent" in options.players:
         print(TRY_NEXT.format(command=_command()))
+    elif record.outcome == "resigned":
+        print(f"resigned after {len(record.moves)} steps: the players were told ABORT")
     elif record.outcome == "aborted":
         print(f"interrupted after {len(record.moves)} steps: the players were told ABORT")
     return {"finished": OK, "resigned": OK, "stalled": DIFFERENT, "aborted": INTERRUPTED}[record.outcome], result

@@ -62,6 +62,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     import signal
     import socket
     import tempfile
+    import threading
     import webbrowser
     from urllib.parse import quote, urlsplit
 
@@ -74,10 +75,12 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         site = LobbySite(records, opened, memory=usable_memory(default_memory()), given=given, allowed=options.allow)
         async with serve_here(site, options.port, EVERYWHERE if options.allow else HOST) as address:
             page = address if given is None else f"{address}/#/sheet/{quote(given[0])}"
-            opens = options.browser and await asyncio.to_thread(webbrowser.open, page)
-            print(f"play here: {page}" + ("" if opens else "   (open this in a browser)"), flush=True)
+            print(f"play here: {page}", flush=True)
             if options.allow:
                 print(f"on other machines: http://{socket.gethostname()}:{urlsplit(address).port}", flush=True)
+            if options.browser:
+                # Some browsers end only with their windows.
+                threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
             stopped = asyncio.Event()
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
             await stopped.wait()

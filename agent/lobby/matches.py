@@ -20,6 +20,7 @@ from aiohttp_sse import EventSourceResponse
 from agent import bounded_json
 from agent.lobby.child import Child
 from agent.refereeing.record import new_match_id
+from agent.search.levels import PREFIX
 from agent.web.access import TOKEN_HEADER
 from agent.web.feed import MOST_LINE
 from agent.web.records import record_key
@@ -119,7 +120,7 @@ class MatchProcess:
         """Key of the match while it runs, and of its record then."""
         clock = plan.seconds if plan.level is None else LEVEL_SECONDS
         self._clocks = (START_SECONDS if plan.level is None else LEVEL_SECONDS, clock)
-        agent = "agent" if plan.level is None else f"agent:{plan.level}"
+        agent = "agent" if plan.level is None else PREFIX + plan.level
         self._players = [agent if player == "agent" else player for player in plan.players]
         self.transcript = Transcript(
             self.key,

@@ -18,6 +18,7 @@ from agent.lobby.benches import KEPT, MOST_BENCH_MATCHES, MOST_BENCH_SECONDS, MO
 from agent.lobby.checker import Checker
 from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchProcess, Plan
 from agent.search.kernel_groups import playing
+from agent.search.levels import LEVELS
 from agent.web.access import Access, Network
 from agent.web.gallery import Gallery
 from agent.web.records import Records, read_record, record_key
@@ -47,7 +48,6 @@ KEPT_MATCHES = 20
 KEEPER_SECONDS = 0.2
 """Seconds between two steps of the compilation of kernels."""
 
-LEVELS = ("easy", "normal", "strong")
 PLAYERS = ("human", "agent", "random")
 ADDRESSES = ("http://", "https://")
 
@@ -148,7 +148,7 @@ class LobbySite(Site):
             "token": self._access.token,
             "games": self._games,
             "drawing": not self._drawing.done(),
-            "levels": LEVELS,
+            "levels": list(LEVELS),
             "players": PLAYERS,
             "kernels": {"ready": len((self._keeper.ready | set(self._keeper.failed)) & set(wanted)), "of": len(wanted)},
             "given": None if given is None else {"name": given[0], "text": given[1]},
@@ -328,9 +328,13 @@ def _text(data: dict[str, Any]) -> str:
     text = data.get("text")
     if not isinstance(text, str):
         raise _wrong("there is no rulesheet")
-    if len(text.encode("utf-8", "surrogatepass")) > MOST_SHEET_BYTES:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise _wrong("half a character is no text") from None
+    if size > MOST_SHEET_BYTES:
         raise web.HTTPRequestEntityTooLarge(
-            MOST_SHEET_BYTES, len(text), text=f"A rulesheet has {MOST_SHEET_BYTES >> 10} KiB at most.\n"
+            MOST_SHEET_BYTES, size, text=f"A rulesheet has {MOST_SHEET_BYTES >> 10} KiB at most.\n"
         )
     return text
 

@@ -146,6 +146,9 @@ async def test_other_origins_are_refused(page: Page) -> None:
         async with page.session.get(page.address + path, headers=evil) as response:
             assert response.status == 403
             assert "Access-Control-Allow-Origin" not in response.headers
+    for origin in ("http://evil.example", "null"):
+        with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+            await page.session.ws_connect(f"{page.address}/page/events", origin=origin)
     async with page.session.options(f"{page.address}/page/lobby/check", headers=evil) as response:
         assert response.status == 403
         assert "Access-Control-Allow-Origin" not in response.headers
@@ -181,6 +184,7 @@ async def test_addresses_that_are_allowed_may_act(peer: str, allowed: bool) -> N
         ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": 1e9}, "Seconds are"),
         ({"text": "(role x) (legal", "players": ["human"]}, "rules have errors"),
         ({"text": 7, "players": ["human"]}, "no rulesheet"),
+        ({"text": "(role \ud800)", "players": ["human"]}, "Half a character"),
     ],
 )
 async def test_match_that_makes_no_sense_is_refused(page: Page, wanted: dict[str, Any], why: str) -> None:

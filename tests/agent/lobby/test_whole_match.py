@@ -82,12 +82,12 @@ class Lobby:
 
 
 @contextlib.asynccontextmanager
-async def lobby_of(*arguments: str) -> AsyncIterator[Lobby]:
-    """Runs the command; afterwards Ctrl-C ends it and all of its processes."""
-    process = start_command("play", "--no-browser", "--port", "0", *arguments)
+async def lobby_of(*arguments: str, opens: bool = False) -> AsyncIterator[Lobby]:
+    """Runs the command, which opens a browser or not; afterwards Ctrl-C ends it and all of its processes."""
+    process = start_command("play", "--port", "0", *arguments, *(() if opens else ("--no-browser",)))
     assert process.stdout is not None
     try:
-        address = (await asyncio.to_thread(process.stdout.readline)).split()[2]
+        address = (await asyncio.to_thread(process.stdout.readline)).split()[2].partition("/#")[0]
         async with aiohttp.ClientSession(address, read_bufsize=1 << 24) as session:
             async with session.get("/page/lobby") as response:
                 token = (await response.json())["token"]
@@ -100,6 +100,20 @@ async def lobby_of(*arguments: str) -> AsyncIterator[Lobby]:
         process.stdout.close()
     assert process.returncode == 0
     await asyncio.to_thread(until, lambda: not any(map(runs, children)))
+
+
+async def test_browser_is_opened_with_the_given_sheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address is printed in any case; a page there gets the sheet's text."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    browser, opened, sheet = tmp_path / "browser", tmp_path / "opened", tmp_path / "my game.kif"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", str(browser))
+    sheet.write_text("(role me)")
+    async with lobby_of(str(sheet), opens=True) as lobby:
+        assert (await lobby.get("/page/lobby"))["given"] == {"name": "my game", "text": "(role me)"}
+        await asyncio.to_thread(until, opened.exists)
+        await asyncio.to_thread(until, lambda: opened.read_text().endswith("/#/sheet/my%20game\n"))
 
 
 async def test_match_is_played_through_the_lobby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,6 +192,23 @@ async def test_nobody_else_can_move() -> None:
         assert table.record.moves[0][0] == ("mark", "1", "1")
 
 
+async def test_person_who_resigns_ends_the_match() -> None:
+    """The record says who; it has no goals, as the rules give none."""
+    table = Table("tic_tac_toe", ("human", "legal"))
+    async with table.hosted() as running, aiohttp.ClientSession() as session:
+        root, _, fragment = (await table.address()).partition("/#/")
+        match = f"{root}/page/matches/{fragment.partition('/')[2]}"
+        while (view := await (await session.get(match)).json())["seat"] is None:
+            await asyncio.sleep(0.01)
+        headers = {"X-Page-Token": view["token"]}
+        for role, status in ((1, 409), (7, 409), (-1, 409), (0, 200)):
+            async with session.post(f"{match}/resign", json={"role": role}, headers=headers) as response:
+                assert response.status == status
+        await running
+    record = table.record.as_json()
+    assert (record["outcome"], record["resigned"], record["goals"]) == ("resigned", 0, [])
+
+
 async def test_port_that_is_taken_is_said() -> None:
     """If the page cannot be served, the command fails with a reason before the match begins."""
     table = Table("tic_tac_toe", ("human", "legal"))
