@@ -246,7 +246,7 @@ async def native(window: Window, since: int) -> bool:
     reasons = await window.page.evaluate(
         "async since => { const key = location.hash.split('/')[2];"
         " const { steps } = await (await fetch(`/page/matches/${key}`)).json();"
-        " return steps.slice(since + 1).flatMap(step => Object.values(step.thinking)).map(thought => thought.reason); }",
+        " return steps.slice(since + 1).flatMap(step => Object.values(step.thinking)).map(one => one.reason); }",
         since,
     )
     return any("behave like Reversi" in reason for reason in reasons)
@@ -263,7 +263,7 @@ async def test_a_bench_is_watched_and_stopped(
         form = page.get_by_role("dialog")
         await form.get_by_label("Matches").fill("900")
         await form.get_by_label("Seconds per move").fill("0.01")
-        await form.get_by_label("Compare with").select_option("name:three_way_line")
+        await form.get_by_role("combobox").select_option("name:three_way_line")
         await page.get_by_role("button", name="Begin").click()
         await window.see(".bench[data-done='false']:not([data-matches='0']) .figures-table tbody tr")
         await window.see(".bench .plots svg.plot polyline")
