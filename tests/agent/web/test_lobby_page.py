@@ -75,7 +75,7 @@ async def next_turn(window: Window, plies: int) -> int | None:
     """Waits until the person is asked after a ply; returns the newest ply, None where the match is over."""
     waited = await window.page.wait_for_function(
         "plies => { const match = document.querySelector('.match'), now = Number(match?.dataset.plies);"
-        " if (!match) return false; if (match.dataset.outcome !== 'running') return { plies: null };"
+        " if (!match?.dataset.outcome) return false; if (match.dataset.outcome !== 'running') return { plies: null };"
         " return now > plies && match.querySelector('.seat:not([hidden])') ? { plies: now } : false; }",
         arg=plies,
     )
@@ -227,17 +227,29 @@ async def test_reversi_is_taken_back_at_ply_20(
             await make_a_move(window, plies)
             plies = await next_turn(window, plies)
         assert plies is not None
-        before = len(await moves(window))
+        before = plies
         await page.get_by_role("button", name="Take back").click()
-        await window.see(f".match[data-plies='{plies - 2}'] .seat:not([hidden])")
-        assert len(await moves(window)) == before - 2
-        await make_a_move(window, plies - 2)
-        plies = await next_turn(window, plies - 2)
+        await window.gone(f".match[data-plies='{before}']")
+        plies = await next_turn(window, -1)
         assert plies is not None
-        assert plies >= 20
-        await page.keyboard.press("ArrowLeft")
-        await window.see(f".match[data-ply='{plies - 1}'] .thought")
-        assert "reversi" in (await page.locator(".thought h3").inner_text()).lower()
+        assert plies <= before - 2
+        assert await page.locator(".moves li").count() == plies
+        # A busy machine may need a few moves until the engine is ready for the position taken back to.
+        while not (found := await native(window, plies - 1)) and plies is not None and plies < 50:
+            await make_a_move(window, plies)
+            plies = await next_turn(window, plies)
+        assert found
+
+
+async def native(window: Window, since: int) -> bool:
+    """Returns whether the agent's thoughts after a ply are those of its engine for games like Reversi."""
+    reasons = await window.page.evaluate(
+        "async since => { const key = location.hash.split('/')[2];"
+        " const { steps } = await (await fetch(`/page/matches/${key}`)).json();"
+        " return steps.slice(since + 1).flatMap(step => Object.values(step.thinking)).map(one => one.reason); }",
+        since,
+    )
+    return any("behave like Reversi" in reason for reason in reasons)
 
 
 async def test_a_bench_is_watched_and_stopped(
@@ -248,9 +260,10 @@ async def test_a_bench_is_watched_and_stopped(
         window = await windows.open(address)
         page = window.page
         await (await window.see(".game[data-game='tic_tac_toe'] button:has-text('Bench')")).click()
-        await page.get_by_label("Matches").fill("900")
-        await page.get_by_label("Seconds per move").fill("0.01")
-        await page.get_by_label("Compare with").select_option("name:three_way_line")
+        form = page.get_by_role("dialog")
+        await form.get_by_label("Matches").fill("900")
+        await form.get_by_label("Seconds per move").fill("0.01")
+        await form.get_by_role("combobox").select_option("name:three_way_line")
         await page.get_by_role("button", name="Begin").click()
         await window.see(".bench[data-done='false']:not([data-matches='0']) .figures-table tbody tr")
         await window.see(".bench .plots svg.plot polyline")
