@@ -29,7 +29,7 @@ from tests.agent.lab.appraisal.logs import ENDLESS as WITHOUT_END
 from tests.agent.lab.appraisal.logs import WON, match
 from tests.agent.lab.appraisal.sheets import DEAD, ENDLESS, STUCK, UNWINNABLE, sheet_of
 
-SETTINGS = AppraisalSettings(seconds=0.002, seed=1, most_plies=30)
+SETTINGS = AppraisalSettings(seconds=0.002, seed=1, most_plies=12)
 
 
 def appraised(text: str, folder: Path, matches: int, settings: AppraisalSettings = SETTINGS) -> Report:
@@ -52,7 +52,7 @@ def test_a_game_without_an_end_is_given_up(tmp_path: Path) -> None:
     report = appraised(ENDLESS, tmp_path, 10)
     assert [match.outcome for match in report.matches] == ["endless"] * ENDLESS_MATCHES
     assert [match.plies for match in report.matches] == [SETTINGS.most_plies] * ENDLESS_MATCHES
-    assert texts(report, "endless")[0].startswith("3 of 3 matches had no end within 30 plies; of ")
+    assert texts(report, "endless")[0].startswith("3 of 3 matches had no end within 12 plies; of ")
     assert {problem.line for problem in report.problems if problem.kind == "rule"} == {11, 12}
     found = values(report)
     assert (found["completion"], found["advantage"], found["branching"]) == (0.0, None, 1.0)
