@@ -20,7 +20,7 @@ class Level:
 
 LEVELS: Mapping[str, Level] = {
     "easy": Level(nodes=100),
-    "normal": Level(nodes=500),
+    "normal": Level(nodes=300),
     "strong": Level(nodes=2500, matches=4096),
 }
 """The levels by name, easiest first. See docs/playing.md for how they do against each other."""

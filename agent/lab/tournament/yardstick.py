@@ -35,8 +35,8 @@ BEYOND = 1.0
 STEP = 0.125
 """Doublings between two strengths that are told apart."""
 STRENGTHS = np.arange(-BEYOND, TOP + BEYOND + STEP / 2, STEP)
-SLOPES = np.geomspace(0.25, 1.5, 8)
-"""Log odds per doubling that are thought possible, all equally likely. Of these levels against each other: 0.7."""
+SLOPES = np.geomspace(0.35, 1.2, 8)
+"""Log odds per doubling that are thought possible, all equally likely: levels against levels have such ones."""
 NARROW = 1.0
 """Doublings of a 95 % interval that is narrow enough: the game's remaining matches are left out."""
 LADDER = [parse_contender(f"level.{2**doubling}={PREFIX}{2**doubling}", ()) for doubling in range(TOP + 1)]
