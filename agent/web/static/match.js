@@ -1,5 +1,5 @@
 // One match: its board at some ply, the moves, the players' thoughts, the values so far.
-import { announce, boards, clockText, get, h, paint, plain, playerName, post, rangeOf } from "./dom.js";
+import { announce, boards, carefulButton, clockText, get, h, paint, plain, playerName, post, rangeOf } from "./dom.js";
 import { factTable } from "./facts.js";
 import { follow } from "./live.js";
 import { plot } from "./plot.js";
@@ -36,9 +36,10 @@ export class Match {
     this.state = h("p", { class: "phase" });
     this.verdict = h("p", { class: "verdict", hidden: true });
     this.message = h("p", { class: "quiet", role: "status" });
-    this.again = h("button", { type: "button", onclick: () => this.another("again") }, "Again");
-    this.swap = h("button", { type: "button", title: "Again, with the roles exchanged", onclick: () => this.another("swap") }, "The other side");
-    this.end = h("button", { type: "button", onclick: () => this.another("stop") }, "Stop");
+    const another = (text, question, action) => carefulButton(text, question, () => this.another(action), () => this.match.outcome === "running");
+    this.again = another("Again", "End this match?", "again");
+    this.swap = another("The other side", "End this match?", "swap");
+    this.end = another("Stop", "End this match?", "stop");
     this.record = h("a", { class: "button", href: `/page/matches/${encodeURIComponent(key)}/record`, download: `${key}.json` }, "Save the match");
     this.next = h("div", { class: "actions" }, this.again, this.swap, this.end, this.record);
     this.clockFill = h("i", { class: "fill" });
