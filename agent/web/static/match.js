@@ -155,7 +155,7 @@ export class Match {
     document.title = `${match.game} – ggp-agent`;
     const [start, play] = match.clocks;
     const began = new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-    this.meta.textContent = start === null ? "" : this.levelled ? began : `clocks ${start} s and ${play} s · ${began}`;
+    this.meta.textContent = start === null ? "" : this.untimed ? began : `clocks ${start} s and ${play} s · ${began}`;
     this.players.replaceChildren(
       ...match.roles.map((role, index) =>
         h(
@@ -193,9 +193,10 @@ export class Match {
     return goals[mine] > best ? "You won." : goals[mine] < best ? "You lost." : "It is a draw.";
   }
 
-  /** Whether an agent plays at a level, for which clocks do not count. */
-  get levelled() {
-    return this.match?.players.some((player) => player.startsWith("agent:"));
+  /** Whether clocks do not count: in a lobby they are for agents without a level, and for players at an address. */
+  get untimed() {
+    const { again, players } = this.match ?? {};
+    return players?.some((player) => player.startsWith("agent:")) || (again && !players.some((player) => player === "agent" || player.includes(":")));
   }
 
   result() {
@@ -242,7 +243,7 @@ export class Match {
   }
 
   tick() {
-    const clock = this.levelled ? null : this.match?.clock;
+    const clock = this.untimed ? null : this.match?.clock;
     this.clock.hidden = !clock;
     if (!clock || document.hidden) return;
     const left = clock.left - (performance.now() - this.clockAt) / 1000;

@@ -119,6 +119,7 @@ async def test_a_match_is_won_from_the_lobby(windows: Windows, tmp_path: Path, m
             await page.get_by_role("button", name="Again").click()
             await window.see(".match[data-outcome='running']")
         assert await page.locator(".players .figure").all_inner_texts() == ["100", "0"]
+        assert await (await window.see(".diagram svg.board")).locator(".x").count() >= 3
         await window.keep("lobby-match-won")
         async with page.expect_download() as saved:
             await (await window.see("a:has-text('Save the match')")).click()
