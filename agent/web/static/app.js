@@ -37,9 +37,12 @@ function route() {
 }
 
 function show(next) {
+  const moved = view !== null;
   view?.close();
   view = next;
   content.replaceChildren(view.element);
+  // What had the focus is gone.
+  if (moved) content.focus({ preventScroll: true });
   window.scrollTo(0, 0);
   // The way to the rules leads to those seen last.
   if (view instanceof Sheet) ways.lastElementChild.href = view.way;

@@ -1,5 +1,5 @@
 // A bench: its progress, a table of figures with intervals, problems, plots; of one sheet or of two beside each other.
-import { announce, get, h, plain, post, s } from "./dom.js";
+import { announce, capital, get, h, plain, post, s } from "./dom.js";
 import { follow } from "./live.js";
 import { lines } from "./plot.js";
 import { duration, scroll } from "./tournament.js";
@@ -14,9 +14,6 @@ const PROBLEMS = {
   failed: "Errors of the search",
   lost: "Matches missing",
 };
-
-/** Most lines of two sheets in one plot. */
-const MOST_TOGETHER = 4;
 
 const COMPARED = ["these rules", "the others"];
 
@@ -139,7 +136,7 @@ export class Bench {
     const several = reports.length > 1;
     const items = reports.flatMap((report, index) =>
       (report?.problems ?? []).map(({ kind, text, line }) =>
-        h("li", {}, h("strong", {}, PROBLEMS[kind] ?? kind), several && h("span", { class: "quiet" }, ` in ${this.names[index]}`), h("p", {}, text, line !== null && line !== undefined && h("span", { class: "quiet" }, ` (line ${line})`))),
+        h("li", {}, h("strong", {}, PROBLEMS[kind] ?? kind), several && h("span", { class: "quiet" }, ` in ${this.names[index]}`), h("p", {}, capital(text), line !== null && line !== undefined && h("span", { class: "quiet" }, ` (line ${line})`))),
       ),
     );
     this.problemSection.hidden = !items.length && !done;
@@ -156,7 +153,7 @@ export class Bench {
       return h(
         "tr",
         { dataset: { figure: key } },
-        h("th", { scope: "row" }, name, h("span", { class: "definition" }, definition, source && h("cite", {}, ` ${source}`))),
+        h("th", { scope: "row" }, capital(name), h("span", { class: "definition" }, `${capital(definition).replace(/\.$/, "")}. `, source && h("cite", {}, source))),
         ...found.map((one) =>
           h(
             "td",
@@ -167,10 +164,10 @@ export class Bench {
             one && bar(one, drawn),
           ),
         ),
-        several && h("td", { class: "change" }, change(found)),
+        several && h("td", { class: "difference" }, difference(found)),
       );
     });
-    const heads = several ? ["figure", ...this.names, "change"] : ["figure", "value, 95 %"];
+    const heads = several ? ["Figure", ...this.names, "Difference"] : ["Figure", "Value, 95 %"];
     this.figures.replaceChildren(
       h("table", { class: `results figures-table${several ? " several" : ""}` }, h("thead", {}, h("tr", {}, heads.map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, rows)),
     );
@@ -183,7 +180,8 @@ export class Bench {
     reports.forEach((report, index) => {
       for (const drawn of report?.plots ?? []) {
         const several = reports.length > 1;
-        const apart = several && drawn.series.length > MOST_TOGETHER;
+        // Lines of single matches would be too many together.
+        const apart = several && drawn.series.length > 1 && drawn.series.some(({ name }) => !report.roles.includes(name));
         const key = apart ? `${drawn.key} ${index}` : drawn.key;
         const shown = all.get(key) ?? { ...drawn, title: apart ? `${drawn.title}: ${this.names[index]}` : drawn.title, series: [] };
         drawn.series.forEach(({ name, points }, colour) => {
@@ -201,9 +199,9 @@ export class Bench {
 }
 
 /** Says how two values of a figure differ, and whether by more than chance. */
-function change([one, other]) {
+function difference([one, other]) {
   if ((one?.value ?? null) === null || (other?.value ?? null) === null) return "–";
-  const difference = one.value - other.value;
+  const gap = one.value - other.value;
   const clear = one.low !== null && other.low !== null && (one.low > other.high || one.high < other.low);
-  return [h("strong", { class: "figure" }, `${difference > 0 ? "+" : ""}${figure(difference, one.unit)}`), h("span", { class: "quiet" }, clear ? "clear" : "within chance")];
+  return [h("strong", { class: "figure" }, `${gap > 0 ? "+" : ""}${figure(gap, one.unit)}`), h("span", { class: "quiet" }, clear ? "clear" : "within chance")];
 }

@@ -128,12 +128,12 @@ export function boards(position) {
   return pictures;
 }
 
-/** Makes a small picture of a position: its first board, or the number of its facts. */
+/** Makes a small picture of a position: its first board, or its facts. */
 export function thumbnail(position) {
   const svg = position?.svg.length ? picture(position.svg[0]) : null;
   // Nobody moves on a small picture.
   for (const square of svg?.querySelectorAll("[tabindex]") ?? []) square.removeAttribute("tabindex");
-  return svg ?? h("span", { class: "quiet" }, position?.known ? `${position.rest.length} facts` : "…");
+  return svg ?? h("span", { class: "quiet listed" }, position?.known ? position.rest.map(([text]) => plain(text)).join("\n") : "…");
 }
 
 /** Makes the list of the roles, in their colours. */
@@ -149,6 +149,23 @@ export function playerName(player) {
 /** Makes a text begin with a capital. */
 export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Makes a button that asks back at the first click where `asks()` says so, and acts at the second. */
+export function carefulButton(text, question, act, asks = () => true) {
+  const reset = () => {
+    button.textContent = text;
+  };
+  const button = h("button", {
+    type: "button",
+    onblur: reset,
+    onclick: () => {
+      const sure = button.textContent === question || !asks();
+      button.textContent = sure ? text : question;
+      if (sure) act();
+    },
+  }, text);
+  return button;
 }
 
 /** Formats a number: 1234567 as 1.2 M. */

@@ -1,5 +1,5 @@
 // One match: its board at some ply, the moves, the players' thoughts, the values so far.
-import { announce, boards, clockText, get, h, paint, plain, playerName, post, rangeOf } from "./dom.js";
+import { announce, boards, carefulButton, clockText, get, h, paint, plain, playerName, post, rangeOf } from "./dom.js";
 import { factTable } from "./facts.js";
 import { follow } from "./live.js";
 import { plot } from "./plot.js";
@@ -36,9 +36,10 @@ export class Match {
     this.state = h("p", { class: "phase" });
     this.verdict = h("p", { class: "verdict", hidden: true });
     this.message = h("p", { class: "quiet", role: "status" });
-    this.again = h("button", { type: "button", onclick: () => this.another("again") }, "Again");
-    this.swap = h("button", { type: "button", title: "Again, with the roles exchanged", onclick: () => this.another("swap") }, "The other side");
-    this.end = h("button", { type: "button", onclick: () => this.another("stop") }, "Stop");
+    const another = (text, question, action) => carefulButton(text, question, () => this.another(action), () => this.match.outcome === "running");
+    this.again = another("Again", "End this match?", "again");
+    this.swap = another("The other side", "End this match?", "swap");
+    this.end = another("Stop", "End this match?", "stop");
     this.record = h("a", { class: "button", href: `/page/matches/${encodeURIComponent(key)}/record`, download: `${key}.json` }, "Save the match");
     this.next = h("div", { class: "actions" }, this.again, this.swap, this.end, this.record);
     this.clockFill = h("i", { class: "fill" });
@@ -154,7 +155,7 @@ export class Match {
     document.title = `${match.game} – ggp-agent`;
     const [start, play] = match.clocks;
     const began = new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-    this.meta.textContent = start === null ? "" : this.levelled ? began : `clocks ${start} s and ${play} s · ${began}`;
+    this.meta.textContent = start === null ? "" : this.untimed ? began : `clocks ${start} s and ${play} s · ${began}`;
     this.players.replaceChildren(
       ...match.roles.map((role, index) =>
         h(
@@ -192,9 +193,10 @@ export class Match {
     return goals[mine] > best ? "You won." : goals[mine] < best ? "You lost." : "It is a draw.";
   }
 
-  /** Whether an agent plays at a level, for which clocks do not count. */
-  get levelled() {
-    return this.match?.players.some((player) => player.startsWith("agent:"));
+  /** Whether clocks do not count: in a lobby they are for agents without a level, and for players at an address. */
+  get untimed() {
+    const { again, players } = this.match ?? {};
+    return players?.some((player) => player.startsWith("agent:")) || (again && !players.some((player) => player === "agent" || player.includes(":")));
   }
 
   result() {
@@ -241,7 +243,7 @@ export class Match {
   }
 
   tick() {
-    const clock = this.levelled ? null : this.match?.clock;
+    const clock = this.untimed ? null : this.match?.clock;
     this.clock.hidden = !clock;
     if (!clock || document.hidden) return;
     const left = clock.left - (performance.now() - this.clockAt) / 1000;

@@ -1,5 +1,5 @@
 // A person's move: by clicking squares, or from the legal moves, narrowed down argument by argument.
-import { h, plain } from "./dom.js";
+import { carefulButton, h, plain } from "./dom.js";
 
 const MOST_BUTTONS = 14;
 
@@ -21,7 +21,7 @@ export class SeatPanel {
     this.title = h("h2", {});
     this.hintButton = h("button", { type: "button", onclick: () => this.hint() }, "Hint");
     this.undoButton = h("button", { type: "button", onclick: () => this.act("undo") }, "Take back");
-    this.resignButton = h("button", { type: "button", onclick: () => this.resign(), onblur: () => this.reconsider() }, "Resign");
+    this.resignButton = carefulButton("Resign", "Really resign?", () => this.act("resign"));
     this.againButton = h("button", { type: "button", onclick: () => this.restart() }, "Choose anew");
     this.element = h("section", { class: "panel seat", "aria-label": "Your move", hidden: true }, this.title, this.buttons, h("div", { class: "actions" }, this.againButton, this.hintButton, this.undoButton, this.resignButton), this.message);
   }
@@ -40,7 +40,6 @@ export class SeatPanel {
     this.title.textContent = `Your move: ${plain(roles[seat.role])}`;
     this.hintButton.hidden = !seat.hint;
     this.undoButton.hidden = !seat.undo;
-    this.reconsider();
     this.message.textContent = "";
     this.restart();
   }
@@ -120,18 +119,6 @@ export class SeatPanel {
       this.message.textContent = error.message;
       return null;
     }
-  }
-
-  /** Resigns at the second click. */
-  resign() {
-    if (this.resigning) this.act("resign");
-    this.resigning = true;
-    this.resignButton.textContent = "Really resign?";
-  }
-
-  reconsider() {
-    this.resigning = false;
-    this.resignButton.textContent = "Resign";
   }
 
   async hint() {

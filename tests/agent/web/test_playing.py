@@ -138,6 +138,7 @@ async def test_moves_are_narrowed_argument_by_argument(windows: Windows) -> None
         await window.see(".actions button:has-text('Choose anew'):not([hidden])")
         await page.keyboard.press("Escape")
         await window.gone(".actions button:has-text('Choose anew')")
+        await window.see("[data-square].choice")
         choices = await page.locator("[data-square].choice").count()
         await page.locator("[data-square].choice").first.focus()
         await page.keyboard.press("Enter")
