@@ -10,7 +10,7 @@ import pytest
 
 from agent.logs import LOG_FORMAT, JsonFormatter, formatter, printable
 
-HOSTILE = "m\x1b]0;title\x07\r\nINFO forged\x9b2J\u202e"
+HOSTILE = "m\x1b]0;title\x07\r\nINFO forged\x9b2J\u202e\ud800"
 
 
 @pytest.mark.parametrize("match_id", [None, HOSTILE])
@@ -25,7 +25,7 @@ def test_what_others_send_cannot_steer_the_terminal(match_id: str | None) -> Non
     assert head.isprintable()
     assert all(line.isprintable() for line in traceback)
     assert traceback[0] == "Traceback (most recent call last):"
-    assert "m\\x1b]0;title\\x07\\r\\nINFO forged\\x9b2J\\u202e: turn 1" in head
+    assert "m\\x1b]0;title\\x07\\r\\nINFO forged\\x9b2J\\u202e\\ud800: turn 1" in head
 
 
 def test_lines_of_json_cannot_steer_the_terminal_either() -> None:

@@ -166,7 +166,6 @@ READ = Reading()
 def run(layer: str, inputs: int, seed: int, seconds: float | None = None) -> Report:
     """Feeds so many inputs, for so much CPU time at most, to a layer."""
     report, log = Report(beside=layer == "sheets"), Log()
-    logging.getLogger().addHandler(log)
     begin = time.process_time()
 
     def over() -> bool:
@@ -174,7 +173,8 @@ def run(layer: str, inputs: int, seed: int, seconds: float | None = None) -> Rep
 
     gc.collect()
     gc.freeze()
-    try:
+    # No other handler: pytest reports what is logged, and cannot where it is half a character.
+    with patch.object(logging.getLogger(), "handlers", [log]), contextlib.suppress(KeyboardInterrupt):
         if layer == "http":
             asyncio.run(_send(Mutator(requests(), Random(seed)), over, report))
         else:
@@ -183,11 +183,7 @@ def run(layer: str, inputs: int, seed: int, seconds: float | None = None) -> Rep
                 with READ.counted():
                     while not over():
                         report.add(mutator.draw(), check)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        logging.getLogger().removeHandler(log)
-        gc.unfreeze()
+    gc.unfreeze()
     for wrong in log.wrong[:20]:
         report.fault(b"", f"in the log: {wrong}")
     return report

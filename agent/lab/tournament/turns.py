@@ -51,7 +51,7 @@ class TurnStatistics:
     @property
     def busy(self) -> float:
         """Share of its cores' time that the engine used, 0..1; well below 1 where others used them."""
-        return self.cpu / self.available if self.available else 1.0
+        return self.cpu / self.available if self.available >= 1e-4 else 1.0
 
     def as_json(self) -> dict[str, float] | None:
         """Returns medians, sums and extremes as data; None where nothing was counted."""
