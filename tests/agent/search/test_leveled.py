@@ -87,3 +87,14 @@ def test_a_player_is_named_after_its_level_or_its_number_of_nodes() -> None:
     assert level_of("agent:easy") == LEVELS["easy"]
     assert level_of("agent:1024") == Level(1024)
     assert [level_of(name) for name in ("agent", "agent:", "agent:hard", "agent:0", "easy", "random")] == [None] * 6
+
+
+@pytest.mark.usefixtures("tree_kernels")
+def test_an_only_move_is_not_thought_about(own: Compile) -> None:
+    """It is answered at once: how far a search came until the next turn would depend on time."""
+    machine = own("reversi")
+    engine = LevelSearch(machine, 1, Level(nodes=100))
+    engine.begin(machine.initial())
+    opinions: list[Opinion] = []
+    engine.think(np.zeros(1, np.uint8), opinions.append, Limit(30.0))
+    assert [(opinion.move, opinion.final, opinion.info) for opinion in opinions] == [("noop", True, {})]
