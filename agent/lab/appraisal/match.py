@@ -31,7 +31,7 @@ class PlayedMatch:
     values: tuple[tuple[float | None, ...], ...]
     """[plies after the opening][roles]: worth of the position to the role by its search, 0..100; None where the search
     had no idea. Of two roles, one of which gains what the other loses, one that has no choice has what the other
-    leaves. Averaged over two plies (see `playing.smoothed`)."""
+    leaves. Averaged over turns (see `playing.smoothed`)."""
     covered: float | None = None
     """Share, 0..1, of the board's squares that had a piece in some position; None where no board is found."""
     stuck: tuple[str, ...] = ()

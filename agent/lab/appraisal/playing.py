@@ -125,9 +125,12 @@ class ThoughtfulPlayer(EnginePlayer):
         self._unhurried, self._hurried = seconds * UNHURRIED_PLIES, seconds / 10
         self._worth, self._to_think = worth, to_think
         self.values: list[float | None] = []
+        self.proven: list[bool] = []
+        """Whether the value is proven, by position."""
 
     async def choose(self, legal: Sequence[Term], state: State) -> Term:
         self.values.append(None)
+        self.proven.append(False)
         if self._broken is not None:
             raise self._broken
         if not self._to_think():
@@ -138,6 +141,7 @@ class ThoughtfulPlayer(EnginePlayer):
             opinion = await self._in_thread(lambda stop: self._consider(legal, stop))
         if opinion.score is not None:
             self.values[-1] = round(self._worth(opinion.score.goal), 2)
+            self.proven[-1] = opinion.score.proven
         return opinion.move
 
 
@@ -207,7 +211,8 @@ class Appraiser:
             outcome = "stalled"
             last = after(machine, record.moves)
             stuck = tuple(write(role) for index, role in enumerate(machine.roles) if not machine.legal(last, index))
-        values = zip(*(player.values for player in players), strict=True)
+        values = [self._filled(worths) for worths in zip(*(player.values for player in players), strict=True)]
+        proven = [any(flags) for flags in zip(*(player.proven for player in players), strict=True)]
         match = PlayedMatch(
             number=number,
             opening=len(opening),
@@ -217,7 +222,7 @@ class Appraiser:
             lowest=tuple(min(self._goals(role)) for role in self._seats),
             highest=tuple(max(self._goals(role)) for role in self._seats),
             choices=tuple(observer.choices),
-            values=smoothed([self._filled(by_role) for by_role in values]),
+            values=tuple(smoothed(values, observer.choices, proven)),
             covered=self._coverage(record),
             stuck=stuck,
             errors=len(record.errors),
@@ -372,19 +377,28 @@ class Appraiser:
         return frozenset(before - firings.unfired - firings.unknown)
 
 
-def smoothed(values: Sequence[Sequence[float | None]]) -> tuple[tuple[float | None, ...], ...]:
-    """Averages worths [plies][roles], 0..100, with those one ply before, but for wins and losses, 0 and 100.
+def smoothed(
+    values: Sequence[Sequence[float | None]], choices: Sequence[Sequence[int]], proven: Sequence[bool]
+) -> list[tuple[float | None, ...]]:
+    """Averages worths [plies][roles], 0..100, with those at the last turn of others, but for proven positions.
 
-    A search overrates whoever is to move: the lead would change with each ply of an even game.
+    A search overrates whoever is to move: the lead would change with each turn of an even game. `choices` are numbers
+    of legal moves [plies][roles].
     """
-    return tuple(
-        tuple(
-            now if before is None or now is None or now in (0.0, 100.0) else round((before + now) / 2, 2)
-            for before, now in zip(earlier, position, strict=True)
+    found: list[tuple[float | None, ...]] = []
+    turn: list[int] = []
+    others: Sequence[float | None] = [None] * len(values[0]) if values else []
+    for ply, position in enumerate(values):
+        choosing = [role for role, moves in enumerate(choices[ply]) if moves > 1]
+        if choosing and choosing != turn:
+            turn, others = choosing, values[ply - 1] if ply else others
+        found.append(
+            tuple(
+                now if before is None or now is None or proven[ply] else round((before + now) / 2, 2)
+                for before, now in zip(others, position, strict=True)
+            )
         )
-        # The first position has none before it, and is averaged with itself.
-        for earlier, position in zip([*values[:1], *values], values, strict=False)
-    )
+    return found
 
 
 def open_appraising(settings: AppraisalSettings, sheet: Sheet) -> Callable[[int], Iterator[Played]]:

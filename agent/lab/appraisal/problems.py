@@ -24,7 +24,7 @@ class Problem:
     """A remark about a rulesheet."""
 
     kind: str
-    """`endless`, `stuck`, `low`, `rule`, `move`, `unknown`, `failed` or `lost`."""
+    """`endless`, `stuck`, `low`, `rule`, `move`, `unknown`, `weak`, `failed` or `lost`."""
     text: str
     line: int | None = None
     """Line of the rulesheet, from 1."""
@@ -44,10 +44,14 @@ def problems(
     lost: int = 0,
 ) -> list[Problem]:
     """Returns all problems, the gravest first. `roles` are those of players; `seen` is of all matches together."""
+    weak = survey is not None and not survey.matches
     survey = survey or Survey()
     found = [*_endings(matches, survey), *_stuck(matches, survey), *_low(roles, matches, survey)]
     found += _rules(sheet, seen, unknown, survey)
     found += _moves(roles, seen, survey)
+    if weak:
+        text = "the rules are too large to be compiled: the matches were played weakly, by Monte-Carlo search"
+        found.append(Problem("weak", text))
     if failed := sum(match.errors for match in matches):
         found.append(Problem("failed", f"the search failed at {failed} moves, which were played at random"))
     if lost:

@@ -108,7 +108,7 @@ def show(report: Report) -> None:
 
 
 def _row(figure: Figure) -> list[str]:
-    interval = "-" if figure.low is None or figure.high is None else f"{figure.low:.1f}..{figure.high:.1f}"
+    interval = "-" if figure.low is None or figure.high is None else f"{_short(figure.low)}..{_short(figure.high)}"
     meaning = f"{figure.definition} [{figure.source}]"
     return [figure.name, _number(figure), interval, meaning if figure.reason is None else f"({figure.reason})"]
 
@@ -116,4 +116,8 @@ def _row(figure: Figure) -> list[str]:
 def _number(figure: Figure) -> str:
     if figure.value is None:
         return "-"
-    return f"{figure.value:.1f} %" if figure.unit == "%" else f"{figure.value:.1f} {figure.unit}"
+    return f"{_short(figure.value)} {figure.unit}"
+
+
+def _short(number: float) -> str:
+    return f"{number:.1f}" if number < 1e5 else f"{number:.1e}"

@@ -108,6 +108,12 @@ def test_other_problems_are_counted() -> None:
     assert found[1].line is not None
 
 
+def test_weak_play_is_told() -> None:
+    """Rules without a circuit are not played well; the survey has no random matches of them."""
+    found = problems(load("tic_tac_toe"), ("a", "b"), [WON], Seen(), survey=Survey())
+    assert [one.kind for one in found] == ["weak"]
+
+
 def test_few_matches_say_nothing_about_low_goals() -> None:
     """A role may lose four times; five ask for a word, unless it wins at random."""
     sheet, roles = load("tic_tac_toe"), ("a", "b")
@@ -128,11 +134,21 @@ def test_strong_play_draws_tic_tac_toe() -> None:
     assert report.done
 
 
-def test_values_are_averaged_over_two_plies() -> None:
-    """The lead of whoever is to move vanishes; wins and losses stay what they are, and so does what is not known."""
+def test_values_are_averaged_over_two_turns() -> None:
+    """The lead of whoever is to move vanishes; what is proven stays as it is, and so does what is not known."""
     values = [[60.0, 40.0], [44.0, 56.0], [62.0, 38.0], [100.0, 0.0], [None, 50.0], [80.0, 50.0]]
-    assert smoothed(values) == ((60, 40), (52, 48), (53, 47), (100, 0), (None, 25), (80, 50))
-    assert smoothed([]) == ()
+    choices = [[2, 1], [1, 2]] * 3
+    proven = [False, False, False, True, False, False]
+    assert smoothed(values, choices, proven) == [(60, 40), (52, 48), (53, 47), (100, 0), (None, 25), (80, 50)]
+    assert smoothed([], [], []) == []
+
+
+def test_a_turn_may_take_several_plies() -> None:
+    """Each is averaged with the last of the others; a forced ply belongs to the turn, and choices at once are one."""
+    values = [[60.0, 40.0], [62.0, 38.0], [40.0, 60.0], [44.0, 56.0], [50.0, 50.0]]
+    choices = [[3, 1], [2, 1], [1, 3], [1, 1], [2, 1]]
+    assert smoothed(values, choices, [False] * 5) == [(60, 40), (62, 38), (51, 49), (53, 47), (47, 53)]
+    assert smoothed(values, [[2, 2]] * 5, [False] * 5) == [tuple(position) for position in values]
 
 
 def test_openings_belong_to_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
