@@ -17,6 +17,11 @@ const ENDS = {
 const CLOCK_MILLISECONDS = 100;
 const KEPT_DRAWINGS = 400;
 
+/** Whether a thought says anything: it does not where there was no choice. */
+function says(thought) {
+  return thought && (thought.value !== null || thought.candidates.length > 1);
+}
+
 function ending(outcome) {
   return ENDS[outcome] ?? `The match is ${outcome}.`;
 }
@@ -339,7 +344,7 @@ export class Match {
     const step = this.steps[this.shown];
     const range = this.range();
     const panels = this.match.roles
-      .map((role, index) => (step.thinking[index] ? thinkingPanel(role, index, step.thinking[index], step.answers[index], range) : null))
+      .map((role, index) => (says(step.thinking[index]) ? thinkingPanel(role, index, step.thinking[index], step.answers[index], range) : null))
       .filter((panel) => panel !== null);
     const thinkers = this.match.own.length || this.steps.some((one) => Object.keys(one.thinking).length);
     this.thinking.hidden = !panels.length && (this.match.outcome !== "running" || !thinkers);
