@@ -299,6 +299,8 @@ class Gamer:
 
     def _next_engine(self, state: State) -> None:
         """Begins with the next best engine. With none left, the match goes on with any legal move."""
+        # Its memory is free for the next one, where nothing else holds it.
+        self._engine = None
         for engine in self._engines:
             try:
                 engine.begin(state)
@@ -307,7 +309,6 @@ class Gamer:
                 continue
             self._engine = engine
             return
-        self._engine = None
 
     def _think_in_doubt(self, reference: Reference) -> None:
         """Looks for more possible states, then thinks: a move that is legal in a few of them may be illegal."""

@@ -39,9 +39,9 @@ from games.machine import State, StateMachine, Term
 from games.memory import memory_part
 from games.roles import is_random_role
 
-MEMORY_BYTES, MEMORY_SHARE = 1 << 30, 1 / 3
+MEMORY_BYTES, MEMORY_SHARE = 1 << 30, 1 / 4
 """Most bytes of the tree, in total and as a share of what this process may have. Its arrays reserve half as much
-again."""
+again, and an engine that fails may be held while the next one is made."""
 
 RAVE_EQUIVALENCE = 300.0
 """Visits at which an all-moves-as-first value and the move's own count alike (k of Gelly & Silver 2007). 1000 brought

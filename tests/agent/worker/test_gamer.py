@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -338,3 +339,24 @@ def test_match_that_begins_again_is_followed_from_the_start() -> None:
     situation = watched.situation()
     assert (situation.turn, situation.checkpoint.facts) == (0, {("at", "0")})
     watched.gamer.retire()
+
+
+def test_engine_is_gone_when_another_is_made_after_rewinding() -> None:
+    """Two at once may be more than the worker's memory."""
+    made: list[weakref.ref[Engine]] = []
+    kept: list[bool] = []
+
+    def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
+        kept.extend(engine() is not None for engine in made)
+        engine = Scripted("good", "walk")
+        made.append(weakref.ref(engine))
+        yield engine
+
+    watched = Watched(Scripted("first", "walk"))
+    watched.thought()
+    watched.gamer._choose_engines = choose
+    for rewound in (1, 2):
+        watched.gamer.rewind()
+        until(lambda: len(made) == rewound)  # noqa: B023 - called at once
+    watched.gamer.retire()
+    assert kept == [False]
