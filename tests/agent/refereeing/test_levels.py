@@ -16,7 +16,7 @@ def test_throttled_agents_play_the_same_match() -> None:
     """Two processes at a level play the same moves on a busy core, and wait for no clock."""
 
     def play() -> MatchRecord:
-        return host_match("reversi", ["agent:100", "agent:easy"], start_clock=600, play_clock=600)
+        return host_match("connect_four", ["agent:100", "agent:easy"], start_clock=600, play_clock=600)
 
     alone = play()
     with throttled():

@@ -73,7 +73,7 @@ def test_a_player_is_rated_by_the_protocol(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     with AgentProcess(level="64") as agent:
         asyncio.run(agent.wait_until_available(lambda text: None))
-        assert rated(agent.url, "connect_four", "--matches", 8, "--json", result) == OK
+        assert rated(agent.url, "connect_four", "--matches", 4, "--json", result) == OK
     (game,) = json.loads(result.read_text())["games"]
     assert game["errors"] == 0
     assert game["low"] < 64 < game["high"]
