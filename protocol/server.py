@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import ipaddress
 import logging
 import re
 import socket
@@ -80,6 +81,8 @@ class Received:
 Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
 Gatekeeper: TypeAlias = Callable[[str], bool]
 """Whether to answer requests from an address."""
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 Page: TypeAlias = Callable[[], Awaitable[tuple[str, bytes]]]
 """Makes a page: content type and body."""
@@ -199,6 +202,24 @@ def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> Runne
         logger=_http_log,
         shutdown_timeout=shutdown_timeout,
     )
+
+
+def gatekeeper(networks: Collection[Network]) -> Gatekeeper:
+    """Returns the test whether an address belongs to one of the networks; without networks, all are allowed."""
+
+    def allowed(text: str) -> bool:
+        try:
+            address = ipaddress.ip_address(text.partition("%")[0])
+        except ValueError:
+            return False
+        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        same = {mapped or address}
+        if address.is_loopback:
+            # Browsers choose one for localhost.
+            same |= {ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")}
+        return any(one in network for one in same for network in networks)
+
+    return allowed if networks else lambda text: True
 
 
 def peer_of(request: web.BaseRequest) -> str:

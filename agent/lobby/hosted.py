@@ -17,6 +17,7 @@ def main() -> int:
     from agent.refereeing.referee import MatchWatcher
     from agent.refereeing.watching import Door
     from agent.search.kernel_groups import CIRCUIT, kernel_groups
+    from agent.web.records import write_record
     from games.machine import GameError
 
     if read(CIRCUIT).complete:
@@ -42,11 +43,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     if record.states:
-        # Whole at once: the folder is listed meanwhile.
-        path = Path(plan["record"])
-        unfinished = path.with_suffix(".part")
-        unfinished.write_text(json.dumps(record.as_json()), encoding="utf-8")
-        unfinished.replace(path)
+        write_record(Path(plan["record"]), record.as_json())
     return 0
 
 

@@ -54,7 +54,7 @@ _EVENT_END = b"\r\n\r\n"
 
 
 @dataclass(frozen=True)
-class Plan:
+class MatchPlan:
     """A match to be played."""
 
     name: str
@@ -66,7 +66,7 @@ class Plan:
     seconds: int
     level: str | None
 
-    def swapped(self) -> Plan:
+    def swapped(self) -> MatchPlan:
         """Returns the same with each role's player playing the next role."""
         return replace(self, players=(*self.players[-1:], *self.players[:-1]))
 
@@ -100,7 +100,7 @@ class MatchProcess:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: MatchPlan,
         hosts: Hosts,
         records: Path,
         memory: Path | None,
@@ -131,7 +131,7 @@ class MatchProcess:
             play_clock=self._clocks[1],
             match_id=self._match_id,
         )
-        """What is known before the process answers."""
+        """The match as it is known before the process answers."""
         self.transcript.say("the rules are being compiled")
         self._summary: dict[str, Any] | None = None
         self.answers = asyncio.Event()

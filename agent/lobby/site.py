@@ -16,16 +16,17 @@ from aiohttp import web
 from agent.kernels.keeper import KernelKeeper
 from agent.lobby.benches import KEPT, MOST_BENCH_MATCHES, MOST_BENCH_SECONDS, MOST_BENCHES, Bench
 from agent.lobby.checker import Checker
-from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchProcess, Plan
+from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchPlan, MatchProcess
 from agent.search.kernel_groups import playing
 from agent.search.levels import LEVELS
-from agent.web.access import Access, Network
+from agent.web.access import Access
 from agent.web.gallery import Gallery
 from agent.web.records import Records, read_record, record_key
 from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, json_body
 from agent.web.transcript import Transcript
 from games import kernel_cache, rulesheets
 from protocol.client import given_twice
+from protocol.server import Network
 
 MOST_SHEET_BYTES = 1 << 20
 """Largest rulesheet, in bytes of UTF-8."""
@@ -239,7 +240,7 @@ class LobbySite(Site):
                 return self._measure(await json_body(request, 2 * MOST_SHEET_BODY))
         raise web.HTTPNotFound(text="There is nothing to do here.\n")
 
-    async def _plan(self, data: dict[str, Any]) -> Plan:
+    async def _plan(self, data: dict[str, Any]) -> MatchPlan:
         """Returns the match that is wanted. Raises `HTTPBadRequest`."""
         name, text = _sheet(data)
         checked = await self._checker.check(text)
@@ -258,9 +259,9 @@ class LobbySite(Site):
             raise _wrong(f"a level is one of {', '.join(LEVELS)}")
         if seconds is None:
             seconds = 5
-        return Plan(name, text, tuple(roles), tuple(players), _count("seconds", seconds, MOST_SECONDS), level)
+        return MatchPlan(name, text, tuple(roles), tuple(players), _count("seconds", seconds, MOST_SECONDS), level)
 
-    def _begin(self, plan: Plan) -> dict[str, Any]:
+    def _begin(self, plan: MatchPlan) -> dict[str, Any]:
         if sum(not match.over.is_set() for match in self._matches.values()) >= MOST_MATCHES:
             raise web.HTTPConflict(text=f"{MOST_MATCHES} matches are running, which is the most: end one first.\n")
         over = [key for key, match in self._matches.items() if match.over.is_set()]

@@ -164,7 +164,7 @@ class Hosting:
         async with contextlib.AsyncExitStack() as stack:
             watched, seat = None, None
             if self._watch is not None:
-                possible = _possible(self._machine)
+                possible = possible_facts(self._machine)
                 door = self._watch if isinstance(self._watch, Door) else None
                 watched = WatchedMatch(self._record, self._watcher, self._rulesheet, possible, door)
                 self._watcher = watched
@@ -279,7 +279,7 @@ class Hosting:
         return True
 
 
-def _possible(machine: StateMachine) -> list[Term]:
+def possible_facts(machine: StateMachine) -> list[Term]:
     """Returns all possible facts of states; empty if unknown."""
     return machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
 
@@ -288,7 +288,7 @@ class Printer(MatchWatcher):
     """Prints each step, with its boards."""
 
     def __init__(self, machine: StateMachine, rulesheet: Sequence[Term]) -> None:
-        self._layout = Layout.find([machine.facts(machine.initial())], _possible(machine), rulesheet)
+        self._layout = Layout.find([machine.facts(machine.initial())], possible_facts(machine), rulesheet)
         self._errors_shown = 0
 
     def started(self, record: MatchRecord) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import json
 import logging
 import os
@@ -13,10 +12,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from aiohttp import web
 
@@ -36,7 +34,7 @@ from agent.web.gallery import Gallery
 from agent.worker.messages import Cluster
 from games import kernel_cache
 from protocol import messages
-from protocol.server import Received, make_app, make_runner
+from protocol.server import Network, Received, gatekeeper, make_app, make_runner
 from protocol.spelling import read_start
 
 log = logging.getLogger(__name__)
@@ -60,9 +58,6 @@ SWITCH_SECONDS = 0.001
 
 SWEEP_SECONDS = 10.0
 """Seconds between two checks for matches abandoned by their manager."""
-
-
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +93,6 @@ class ServeOptions:
     """Helpers' cluster; None to play on this machine alone."""
     level: str | None = None
     """Level to play at, without pondering; None to play as well as the clocks allow."""
-
-
-def gatekeeper(networks: Collection[Network]) -> Callable[[str], bool]:
-    """Returns the test whether an address belongs to one of the networks; without networks, all are allowed."""
-
-    def allowed(text: str) -> bool:
-        try:
-            address = ipaddress.ip_address(text.partition("%")[0])
-        except ValueError:
-            return False
-        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-        same = {mapped or address}
-        if address.is_loopback:
-            # Browsers choose one for localhost.
-            same |= {ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")}
-        return any(one in network for one in same for network in networks)
-
-    return allowed if networks else lambda text: True
 
 
 def address_of(host: str, port: int) -> str:

@@ -10,16 +10,13 @@ from __future__ import annotations
 import ipaddress
 import secrets
 from collections.abc import Collection
-from typing import TypeAlias
 
 from aiohttp import web
 
 from protocol.browsers import own_name, stranger
-from protocol.server import peer_of
+from protocol.server import Network, gatekeeper, peer_of
 
 TOKEN_HEADER = "X-Page-Token"
-
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 HOW_TO_ALLOW = (
     "This page is shown on the machine itself, or to addresses that it was told of: start it with\n"
@@ -57,7 +54,8 @@ class Access:
         are addresses that may act, too, as if they were here. A `token` is given where another process shows the page.
         """
         self._everyone_allowed = everyone_allowed
-        self._players = players
+        # Without networks, a gatekeeper lets all pass.
+        self._plays = gatekeeper(players) if players else lambda address: False
         self.token = secrets.token_urlsafe(24) if token is None else token
         """Token that actions need."""
 
@@ -73,10 +71,7 @@ class Access:
             raise web.HTTPForbidden(text=HOW_TO_ALLOW.format(address=peer_of(request)))
 
     def _may_act(self, request: web.Request) -> bool:
-        if is_here(request):
-            return True
-        peer = ipaddress.ip_address(peer_of(request).partition("%")[0])
-        return any(peer in network for network in self._players)
+        return is_here(request) or self._plays(peer_of(request))
 
     def check_action(self, request: web.Request) -> None:
         """Raises `HTTPForbidden` for a request that may not change anything."""

@@ -133,12 +133,17 @@ def save_record(folder: Path, transcript: Transcript) -> Path | None:
         return None
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{transcript.key}.json"
+    write_record(path, record)
+    _prune(folder)
+    return path
+
+
+def write_record(path: Path, record: object) -> None:
+    """Writes a file that only its user can read, whole at once: folders are listed meanwhile. Raises `OSError`."""
     unfinished = path.with_suffix(".part")
     with open(unfinished, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(json.dumps(record))
     unfinished.replace(path)
-    _prune(folder)
-    return path
 
 
 def as_record(transcript: Transcript) -> dict[str, Any] | None:

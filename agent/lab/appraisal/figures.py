@@ -60,7 +60,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class _Measure:
-    """How a figure is computed: from one number of each match that has one."""
+    """The computation of a figure, from one number of each match that has one."""
 
     key: str
     name: str

@@ -1,4 +1,4 @@
-"""What is noted of a match, and of the game: plain data, from workers to the process that reports."""
+"""Notes of a match, and of the game: plain data, from workers to the process that reports."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PlayedMatch:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a worker has seen for the first time."""
+    """Rules and moves that a worker has seen for the first time."""
 
     positions: int = 0
     fired: frozenset[int] = frozenset()
@@ -73,8 +73,8 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What the rules say of the game, and random matches of it."""
+class RandomSurvey:
+    """The game as its rules and random matches of it show it."""
 
     matches: int = 0
     """Number of random matches; 0 where the rules have no circuit."""
@@ -99,4 +99,4 @@ class Played:
     seen: Seen
     unknown: frozenset[int] = frozenset()
     """Statements whose rules take too long to evaluate."""
-    survey: Survey | None = None
+    survey: RandomSurvey | None = None

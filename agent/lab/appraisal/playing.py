@@ -14,9 +14,10 @@ import numpy as np
 
 from agent.boards.layout import Layout
 from agent.errors import InputError
-from agent.lab.appraisal.match import Outcome, Played, PlayedMatch, Seen, Survey
+from agent.lab.appraisal.match import Outcome, Played, PlayedMatch, RandomSurvey, Seen
 from agent.lab.tournament.engine_player import EnginePlayer
 from agent.lab.tournament.openings import Opening, after, random_opening
+from agent.refereeing.hosting import possible_facts
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from agent.search.engine import Engine, Limit, consider, limited
@@ -157,8 +158,8 @@ class Appraiser:
         self._firings = Firings(sheet.rulesheet, sheet.checked)
         self._rules = frozenset(self._firings.unfired)
         self._legal: set[tuple[int, Term]] = set()
-        possible = machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
-        boards = Layout.find([machine.facts(machine.initial())], possible, sheet.rulesheet).boards
+        first = machine.facts(machine.initial())
+        boards = Layout.find([first], possible_facts(machine), sheet.rulesheet).boards
         self._board = boards[0] if boards else None
         self._random = self._random_matches()
         self._opposed = self._is_opposed()
@@ -209,7 +210,7 @@ class Appraiser:
         stuck: tuple[str, ...] = ()
         if record.outcome == "stalled":
             outcome = "stalled"
-            last = after(machine, record.moves)
+            last = machine.state(record.states[-1])
             stuck = tuple(write(role) for index, role in enumerate(machine.roles) if not machine.legal(last, index))
         values = [self._filled(worths) for worths in zip(*(player.values for player in players), strict=True)]
         proven = [any(flags) for flags in zip(*(player.proven for player in players), strict=True)]
@@ -243,7 +244,7 @@ class Appraiser:
                 engine.prepare(halt, lambda opinion: None, Limit(seconds))
 
     def _worths(self, state: State) -> list[float | None]:
-        """What a position before the end is worth to each role, 0..100."""
+        """Worths of a position before the end, 0..100, by role."""
         machine = self._machine
         legal = [machine.legal(state, role) for role in self._seats]
         found: list[float | None] = [None] * len(legal)
@@ -317,7 +318,7 @@ class Appraiser:
         return len(covered & squares) / len(squares) if squares else None
 
     def _seen(self, record: MatchRecord, observer: Observer) -> Seen:
-        """What was not seen before, in the whole match."""
+        """Rules and moves of the whole match that were not seen before."""
         machine, firings = self._machine, self._firings
         before = set(firings.unfired)
         for index, facts in enumerate(record.states):
@@ -331,10 +332,10 @@ class Appraiser:
             legal=frozenset((seat, write(move)) for seat, move in new),
         )
 
-    def _survey(self) -> Survey:
+    def _survey(self) -> RandomSurvey:
         machine, found = self._machine, self._random
         if found is None:
-            return Survey(rules=self._rules)
+            return RandomSurvey(rules=self._rules)
         assert isinstance(machine, CircuitMachine)
         start = machine.programs.role_start
         legal, stuck = np.zeros(start[-1], np.bool_), set[int]()
@@ -351,7 +352,7 @@ class Appraiser:
             for seat, role in enumerate(self._seats)
             for index in np.flatnonzero(legal[start[role] : start[role + 1]])
         )
-        return Survey(
+        return RandomSurvey(
             matches=len(np.unique(found.match)),
             ended=int(found.terminal.sum()),
             stuck=tuple(write(machine.roles[role]) for role in sorted(stuck)),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-from agent.lab.appraisal.match import PlayedMatch, Seen, Survey
+from agent.lab.appraisal.match import PlayedMatch, RandomSurvey, Seen
 from agent.sheet import Sheet
 from protocol.kif import span
 from protocol.terms import position_of
@@ -20,7 +20,7 @@ SHOWN_MOVES, SHOWN_TEXT = 5, 100
 
 
 @dataclass(frozen=True)
-class Problem:
+class SheetProblem:
     """A remark about a rulesheet."""
 
     kind: str
@@ -40,49 +40,49 @@ def problems(
     matches: Sequence[PlayedMatch],
     seen: Seen,
     unknown: frozenset[int] = frozenset(),
-    survey: Survey | None = None,
+    survey: RandomSurvey | None = None,
     lost: int = 0,
-) -> list[Problem]:
+) -> list[SheetProblem]:
     """Returns all problems, the gravest first. `roles` are those of players; `seen` is of all matches together."""
     weak = survey is not None and not survey.matches
-    survey = survey or Survey()
+    survey = survey or RandomSurvey()
     found = [*_endings(matches, survey), *_stuck(matches, survey), *_low(roles, matches, survey)]
     found += _rules(sheet, seen, unknown, survey)
     found += _moves(roles, seen, survey)
     if weak:
         text = "the rules are too large to be compiled: the matches were played weakly, by Monte-Carlo search"
-        found.append(Problem("weak", text))
+        found.append(SheetProblem("weak", text))
     if failed := sum(match.errors for match in matches):
-        found.append(Problem("failed", f"the search failed at {failed} moves, which were played at random"))
+        found.append(SheetProblem("failed", f"the search failed at {failed} moves, which were played at random"))
     if lost:
-        found.append(Problem("lost", f"{lost} matches are missing: their workers ended twice"))
+        found.append(SheetProblem("lost", f"{lost} matches are missing: their workers ended twice"))
     return found
 
 
-def _endings(matches: Sequence[PlayedMatch], survey: Survey) -> list[Problem]:
+def _endings(matches: Sequence[PlayedMatch], survey: RandomSurvey) -> list[SheetProblem]:
     endless = [match for match in matches if match.outcome == "endless"]
     if not endless:
         return []
     text = f"{len(endless)} of {len(matches)} matches had no end within {endless[0].plies} plies"
     if survey.matches:
         text += f"; of {survey.matches} random matches {survey.ended} ended"
-    return [Problem("endless", text)]
+    return [SheetProblem("endless", text)]
 
 
-def _stuck(matches: Sequence[PlayedMatch], survey: Survey) -> list[Problem]:
+def _stuck(matches: Sequence[PlayedMatch], survey: RandomSurvey) -> list[SheetProblem]:
     counts = Counter(role for match in matches for role in match.stuck)
     found = [
-        Problem("stuck", f"{role} had no legal move before the end in {count} of {len(matches)} matches")
+        SheetProblem("stuck", f"{role} had no legal move before the end in {count} of {len(matches)} matches")
         for role, count in counts.items()
     ]
     return found + [
-        Problem("stuck", f"{role} had no legal move before the end in some random match")
+        SheetProblem("stuck", f"{role} had no legal move before the end in some random match")
         for role in survey.stuck
         if role not in counts
     ]
 
 
-def _low(roles: Sequence[str], matches: Sequence[PlayedMatch], survey: Survey) -> list[Problem]:
+def _low(roles: Sequence[str], matches: Sequence[PlayedMatch], survey: RandomSurvey) -> list[SheetProblem]:
     ended = [match for match in matches if match.outcome == "finished"]
     if len(ended) < FEW_MATCHES:
         return []
@@ -93,11 +93,11 @@ def _low(roles: Sequence[str], matches: Sequence[PlayedMatch], survey: Survey) -
         if max(best) <= lowest:
             random = f" and {survey.ended} random ones" if survey.best else ""
             text = f"{role} never got more than its lowest goal, {lowest}, in {len(ended)} matches{random}"
-            found.append(Problem("low", text))
+            found.append(SheetProblem("low", text))
     return found
 
 
-def _rules(sheet: Sheet, seen: Seen, unknown: frozenset[int], survey: Survey) -> list[Problem]:
+def _rules(sheet: Sheet, seen: Seen, unknown: frozenset[int], survey: RandomSurvey) -> list[SheetProblem]:
     found = []
     for kind, statements, told in (
         ("rule", survey.rules - seen.fired - survey.seen.fired - unknown, f"never fired in {_places(seen, survey)}"),
@@ -105,7 +105,7 @@ def _rules(sheet: Sheet, seen: Seen, unknown: frozenset[int], survey: Survey) ->
     ):
         for statement in sorted(statements):
             line, text = _statement(sheet.source, statement)
-            found.append(Problem(kind, f"{told}: {text}", line))
+            found.append(SheetProblem(kind, f"{told}: {text}", line))
     return found
 
 
@@ -118,7 +118,7 @@ def _statement(source: str, index: int) -> tuple[int, str]:
     return position_of(source, start).line, shown
 
 
-def _moves(roles: Sequence[str], seen: Seen, survey: Survey) -> list[Problem]:
+def _moves(roles: Sequence[str], seen: Seen, survey: RandomSurvey) -> list[SheetProblem]:
     legal = seen.legal | survey.seen.legal
     found = []
     for number, moves in enumerate(survey.moves):
@@ -126,10 +126,10 @@ def _moves(roles: Sequence[str], seen: Seen, survey: Survey) -> list[Problem]:
         if never:
             named = ", ".join(never[:SHOWN_MOVES]) + (", .." if len(never) > SHOWN_MOVES else "")
             what = f"{len(never)} of {len(moves)} moves of {roles[number]} were never legal"
-            found.append(Problem("move", f"{what} in {_places(seen, survey)}: {named}"))
+            found.append(SheetProblem("move", f"{what} in {_places(seen, survey)}: {named}"))
     return found
 
 
-def _places(seen: Seen, survey: Survey) -> str:
+def _places(seen: Seen, survey: RandomSurvey) -> str:
     random = f", nor in {survey.matches} random matches" if survey.matches else ""
     return f"{seen.positions} positions{random}"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from agent.lab.appraisal.figures import Figure, figures
-from agent.lab.appraisal.match import Played, PlayedMatch, Seen, Survey
+from agent.lab.appraisal.match import Played, PlayedMatch, RandomSurvey, Seen
 from agent.lab.appraisal.plots import plots
-from agent.lab.appraisal.problems import Problem, problems
+from agent.lab.appraisal.problems import SheetProblem, problems
 from agent.lab.tables import Align, print_table
 from agent.sheet import Sheet
 from games.roles import is_random_role
@@ -30,7 +30,7 @@ class Report:
     """Matches missing because their workers ended twice."""
     _seen: Seen = field(default_factory=Seen)
     _unknown: frozenset[int] = frozenset()
-    _survey: Survey | None = None
+    _survey: RandomSurvey | None = None
 
     def add(self, played: Played) -> None:
         """Counts a match."""
@@ -54,7 +54,7 @@ class Report:
         return figures(self.roles, self.matches)
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[SheetProblem]:
         """Problems of the rules, the gravest first; what never happened is told once a match was played."""
         if not self.matches and not self.lost:
             return []
@@ -100,7 +100,7 @@ def show(report: Report) -> None:
     """Prints figures and problems."""
     columns: list[tuple[str, Align]] = [("", "left"), (report.sheet.name, "right"), ("95 %", "right"), ("is", "left")]
     print_table(columns, [_row(figure) for figure in report.figures])
-    found: Sequence[Problem] = report.problems
+    found: Sequence[SheetProblem] = report.problems
     print(f"\nproblems of the rules: {len(found) or 'none'}")
     for problem in found:
         print(f"  line {problem.line}: {problem.text}" if problem.line is not None else f"  {problem.text}")

@@ -254,6 +254,6 @@ async def test_lobby_never_loads_the_compiler() -> None:
 
 async def test_players_of_a_match_are_swapped_by_one_role() -> None:
     """Three players play all sides in three matches."""
-    plan = matches.Plan("game", "", ("a", "b", "c"), ("human", "agent", "random"), 5, None)
+    plan = matches.MatchPlan("game", "", ("a", "b", "c"), ("human", "agent", "random"), 5, None)
     assert plan.swapped().players == ("random", "human", "agent")
     assert plan.swapped().swapped().swapped() == plan

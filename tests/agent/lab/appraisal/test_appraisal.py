@@ -14,7 +14,7 @@ import pytest
 from agent.cli import main
 from agent.commands.options import INTERRUPTED, OK
 from agent.errors import InputError
-from agent.lab.appraisal.match import Seen, Survey
+from agent.lab.appraisal.match import RandomSurvey, Seen
 from agent.lab.appraisal.playing import AppraisalSettings, Appraiser, smoothed
 from agent.lab.appraisal.problems import problems
 from agent.lab.appraisal.report import Report
@@ -92,7 +92,7 @@ def test_a_game_without_a_player_is_refused(tmp_path: Path) -> None:
 def test_moves_that_were_never_legal_are_named() -> None:
     """In the positions of matches and of random play; a few of many are named."""
     moves = tuple(f"(m {n})" for n in range(8))
-    survey = Survey(matches=4, ended=4, moves=(moves, ("noop",)), seen=Seen(9, legal=frozenset({(0, "(m 0)")})))
+    survey = RandomSurvey(matches=4, ended=4, moves=(moves, ("noop",)), seen=Seen(9, legal=frozenset({(0, "(m 0)")})))
     seen = Seen(5, legal=frozenset({(0, "(m 1)"), (1, "noop")}))
     found = [one.text for one in problems(load("tic_tac_toe"), ("a", "b"), [WON], seen, survey=survey)]
     assert found == [
@@ -110,7 +110,7 @@ def test_other_problems_are_counted() -> None:
 
 def test_weak_play_is_told() -> None:
     """Rules without a circuit are not played well; the survey has no random matches of them."""
-    found = problems(load("tic_tac_toe"), ("a", "b"), [WON], Seen(), survey=Survey())
+    found = problems(load("tic_tac_toe"), ("a", "b"), [WON], Seen(), survey=RandomSurvey())
     assert [one.kind for one in found] == ["weak"]
 
 
@@ -119,7 +119,7 @@ def test_few_matches_say_nothing_about_low_goals() -> None:
     sheet, roles = load("tic_tac_toe"), ("a", "b")
     assert not problems(sheet, roles, [WON] * 4, Seen())
     assert [one.kind for one in problems(sheet, roles, [WON] * 5, Seen())] == ["low"]
-    assert not problems(sheet, roles, [WON] * 5, Seen(), survey=Survey(matches=9, ended=9, best=(100, 100)))
+    assert not problems(sheet, roles, [WON] * 5, Seen(), survey=RandomSurvey(matches=9, ended=9, best=(100, 100)))
 
 
 def test_strong_play_draws_tic_tac_toe() -> None:

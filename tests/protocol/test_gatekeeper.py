@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
-from agent.serving.player import gatekeeper
+from protocol.server import gatekeeper
 
 
 def test_all_are_answered_unless_said_otherwise() -> None:
