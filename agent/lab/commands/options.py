@@ -1,8 +1,9 @@
-"""Shared options of the laboratory's commands: where jobs are carried out."""
+"""Shared options of the laboratory's commands."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +17,18 @@ def add_cluster_option(parser: argparse.ArgumentParser, what: str) -> None:
         metavar="ADDRESS",
         help=f"{what} on the machines of a Ray cluster: HOST:PORT of its head node, or `auto` on one of its nodes "
         "(docs/cluster.md)",
+    )
+
+
+def add_opening_option(parser: argparse.ArgumentParser, parse: Callable[[str], int], default: int) -> None:
+    """Adds `--opening PLIES`."""
+    parser.add_argument(
+        "--opening",
+        type=parse,
+        default=default,
+        metavar="PLIES",
+        help="random plies before the players take over; players over HTTP are asked, but not heeded "
+        "(default: %(default)s)",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.commands.options import OK, SHEET_HELP, add_command, add_manager_options, count
+from agent.lab.commands.options import add_opening_option
 from agent.search.kernel_groups import playing
 
 if TYPE_CHECKING:
@@ -43,14 +44,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--matches", type=count, default=24, metavar="N", help="matches of each game, at most (default: %(default)s)"
     )
-    parser.add_argument(
-        "--opening",
-        type=count,
-        default=4,
-        metavar="PLIES",
-        help="random plies before the players take over; players "
-        "over HTTP are asked, but not heeded (default: %(default)s)",
-    )
+    add_opening_option(parser, count, 4)
     add_manager_options(parser, "the player")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of openings (default: %(default)s)")
     parser.add_argument(

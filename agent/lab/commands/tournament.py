@@ -20,7 +20,7 @@ from agent.commands.options import (
     own_rulesheets,
     players,
 )
-from agent.lab.commands.options import add_cluster_option, executor
+from agent.lab.commands.options import add_cluster_option, add_opening_option, executor
 from agent.search.kernel_groups import CIRCUIT, playing
 
 if TYPE_CHECKING:
@@ -61,14 +61,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--rounds", type=count, default=1, metavar="N", help="rounds of each game (default: %(default)s)"
     )
-    parser.add_argument(
-        "--opening",
-        type=_plies,
-        default=0,
-        metavar="PLIES",
-        help="random plies before the players take over; players over HTTP are asked, but not heeded "
-        "(default: %(default)s)",
-    )
+    add_opening_option(parser, _plies, 0)
     parser.add_argument(
         "--balanced",
         action="store_true",
