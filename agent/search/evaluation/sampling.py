@@ -31,7 +31,7 @@ from games.gdl.running.kernels import (
     reset,
 )
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
-from games.gdl.running.playouts import UNIFORM, MoveWorkspace, choose_random, new_move_workspace
+from games.gdl.running.playouts import UNIFORM, MoveWorkspace, choose_random, enter_chosen, new_move_workspace
 
 MAX_PLIES = 4096
 """Limit on a match's plies; the goals of cut-off matches count as they stand."""
@@ -67,7 +67,7 @@ def make_sampling_workspace(programs: CircuitPrograms, seed: int) -> SamplingWor
     return SamplingWorkspace(
         slots=aligned_words(programs.n_slots),
         goal_slots=aligned_words(programs.n_goal_slots),
-        move_workspace=new_move_workspace(programs),
+        move_workspace=new_move_workspace(programs, 1, seed),
         rng=np.array([seed], np.uint64),
         drawn=np.zeros((STATES_PER_MATCH, len(programs.next_slot)), np.uint64),
         goals=np.zeros((64, len(programs.role_start) - 1), np.float32),
@@ -149,23 +149,10 @@ def play_batch(programs, workspace, starts, stop):
             drawn_from |= active
         clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
         for role in range(roles):
-            n, stuck = choose_random(
-                programs.role_start,
-                programs.legal_slot,
-                slots,
-                NARROW,
-                FIRST_WORD,
-                role,
-                active,
-                workspace.rng,
-                draw,
-                UNIFORM,
-            )
-            active &= ~stuck
-            for i in range(n):
-                if draw.chosen[i] != ZERO:
-                    move, chosen = draw.move[i], draw.chosen[i]
-                    enter_move(programs.set_start, programs.set_slot, slots, NARROW, FIRST_WORD, move, chosen)
+            draw.lanes[0] = active
+            n = choose_random(programs.role_start, slots, NARROW, role, draw, UNIFORM)
+            active &= ~draw.stuck[0]
+            enter_chosen(programs.set_start, programs.set_slot, slots, NARROW, draw, n)
         plies += popcount(active)
         evaluate(programs.next, slots, NARROW)
         advance(programs.next_slot, programs.initial, slots, NARROW, workspace.keep, workspace.following)

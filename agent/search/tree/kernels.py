@@ -124,35 +124,22 @@ def _enter_moves(programs, lanes, parameters, playing):
                 enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, decided, decisive.word[i])
                 lanes.played[decided] |= decisive.word[i]
         for role in range(len(programs.role_start) - 1):
-            drawing = playing & ~lanes.decisive.decided[role] if knowing else playing
-            n, dead = choose_random(
-                programs.role_start,
-                programs.legal_slot,
-                slots,
-                NARROW,
-                FIRST_WORD,
-                role,
-                drawing,
-                lanes.rng,
-                draw,
-                parameters.draws[role],
-            )
-            stuck |= dead
+            draw.lanes[0] = playing & ~lanes.decisive.decided[role] if knowing else playing
+            n = choose_random(programs.role_start, slots, NARROW, role, draw, parameters.draws[role])
+            stuck |= draw.stuck[0]
             for i in range(n):
-                chosen = draw.chosen[i]
-                if chosen != ZERO:
-                    move = draw.move[i]
-                    enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, move, chosen)
-                    lanes.played[move] |= chosen
-                    if lanes.trail.shape[2] > 0:
-                        while chosen != ZERO:
-                            lane = lowest(chosen)
-                            chosen &= chosen - ONE
-                            match = np.int64(lanes.current[lane])
-                            n_trail = lanes.trail_size[match, lane]
-                            if n_trail < lanes.trail.shape[2]:
-                                lanes.trail[match, lane, n_trail] = move
-                                lanes.trail_size[match, lane] = n_trail + 1
+                move, chosen = draw.move[i], draw.chosen[i]
+                enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, move, chosen)
+                lanes.played[move] |= chosen
+                if lanes.trail.shape[2] > 0:
+                    while chosen != ZERO:
+                        lane = lowest(chosen)
+                        chosen &= chosen - ONE
+                        match = np.int64(lanes.current[lane])
+                        n_trail = lanes.trail_size[match, lane]
+                        if n_trail < lanes.trail.shape[2]:
+                            lanes.trail[match, lane, n_trail] = move
+                            lanes.trail_size[match, lane] = n_trail + 1
     return stuck
 
 

@@ -19,7 +19,10 @@ from games.bits.locks import fence
 from games.bits.words import transpose
 from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms
-from games.gdl.running.playouts import TOGETHER
+
+TOGETHER = np.uint64(4)
+"""Moves tested together: mostly all are legal in no lane. In games of many moves 4 takes half the time of 2 (see
+docs/experiments.md)."""
 
 OPEN, TERMINAL, PROVEN = 0, 1, 2
 """Status of a node. TERMINAL: the match is over, goals not evaluated yet. PROVEN: `goal` is that of best play."""

@@ -99,10 +99,9 @@ def random_ply(
     programs: CircuitPrograms,
     slots: NDArray[np.uint64],
     workspace: MoveWorkspace,
-    rng: NDArray[np.uint64],
     active: int,
 ) -> tuple[MatchPositions, int]:
-    """Plays one random ply in the active lanes (a word) of slots (n_slots); `rng` is (1).
+    """Plays one random ply in the active lanes (a word) of slots (n_slots).
 
     Returns the positions before the ply, their lanes as match numbers, and the lanes that go on: neither ended nor
     stuck.
@@ -119,7 +118,7 @@ def random_ply(
     stuck = 0
     joint = np.full((64, n_roles), -1, np.int32)
     for role in range(n_roles):
-        stuck |= _draw_moves(programs, slots, workspace, rng, role, active & ~ended, joint)
+        stuck |= _draw_moves(programs, slots, workspace, role, active & ~ended, joint)
     enter_lanes(programs, slots, joint)
     joint[lanes_in(ended | stuck)] = -1
     terminal = np.zeros(64, np.bool_)
@@ -136,7 +135,6 @@ def _draw_moves(
     programs: CircuitPrograms,
     slots: NDArray[np.uint64],
     workspace: MoveWorkspace,
-    rng: NDArray[np.uint64],
     role: int,
     lanes: int,
     joint: NDArray[np.int32],
@@ -145,18 +143,8 @@ def _draw_moves(
 
     Returns the lanes without one.
     """
-    n, stuck = choose_random(
-        programs.role_start,
-        programs.legal_slot,
-        slots,
-        NARROW,
-        FIRST_WORD,
-        role,
-        np.uint64(lanes),
-        rng,
-        workspace,
-        UNIFORM,
-    )
+    workspace.lanes[0] = lanes
+    n = choose_random(programs.role_start, slots, NARROW, role, workspace, UNIFORM)
     drawn, where = np.nonzero(bits_of(workspace.chosen[:n]))
     joint[where, role] = workspace.move[drawn] - programs.role_start[role]
-    return int(stuck)
+    return int(workspace.stuck[0])

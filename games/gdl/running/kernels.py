@@ -13,6 +13,7 @@ from numba import njit
 
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel, step
+from games.bits.rows import gather_rows
 from games.bits.vectors import gate
 from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE
 
@@ -135,17 +136,10 @@ def advance(next_slot, initial, slots, width, keep, following):
     `next_slot` and `initial` are those of `CircuitPrograms`; `slots` is uint64[n_slots * W]; `following`
     (uint64[fluents * W]) is overwritten.
     """
-    words = len(width)
-    n = len(next_slot)
-    for f in range(n):
-        base = next_slot[f] * words
-        for w in range(words):
-            following[f * words + w] = slots[base + w]
-    base = FIRST_FLUENT * words
-    for f in range(n):
-        first = initial[f]
-        for w in range(words):
-            slots[base + f * words + w] = (following[f * words + w] & keep[w]) | (first & ~keep[w])
+    gather_rows(following, slots, next_slot, initial, keep, width)
+    base = FIRST_FLUENT * len(width)
+    for i in range(len(following)):
+        slots[base + i] = following[i]
 
 
 @inner_kernel()

@@ -241,9 +241,8 @@ class CircuitMachine(StateMachine):
 
     def _match_parts(self, matches: int, seed: int, max_plies: int, seconds: float) -> Iterator[MatchPositions]:
         is_over = time_limit(seconds)
-        rng = np.array([seed], np.uint64)
         slots = aligned_words(self.programs.n_slots)
-        workspace = new_move_workspace(self.programs)
+        workspace = new_move_workspace(self.programs, 1, seed)
         for begin in range(0, matches, 64):
             if begin and is_over():
                 return
@@ -253,7 +252,7 @@ class CircuitMachine(StateMachine):
             for ply in range(max_plies + 1):
                 if not active:
                     break
-                positions, active = random_ply(self.programs, slots, workspace, rng, active)
+                positions, active = random_ply(self.programs, slots, workspace, active)
                 if ply == max_plies:
                     positions.joint[:] = -1
                 yield positions._replace(match=positions.match + begin)

@@ -8,35 +8,60 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.choice import (
+    BLOCK,
+    BLOCK_PLANES,
+    begin_ranks,
+    choose_in_block,
+    count_block,
+    draw_ranks,
+    new_generator,
+)
 from games.bits.compiling import KERNEL
-from games.bits.inner import step
-from games.bits.splitmix import random32
-from games.bits.words import aligned_words, lowest, popcount, select_bit, transpose
+from games.bits.inner import inner_kernel, step
+from games.bits.rows import blend_rows, join_row
+from games.bits.words import aligned_words, lowest, popcount
 from games.gdl.running.goals import add_goals, evaluate_goals
-from games.gdl.running.kernels import ALL, ONE, ZERO, advance, clear_sets, enter_move, evaluate, reset
-from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
-
-TOGETHER = np.uint64(4)
-"""Moves tested together: mostly all are legal in no lane. In games of many moves 4 takes half the time of 2 (see
-docs/experiments.md)."""
+from games.gdl.running.kernels import ALL, ONE, ZERO, advance, clear_sets, evaluate, reset
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms
 
 UNIFORM = np.int64(1)
 """Draws of a uniformly random move. Not a plain number, for whose value Numba would compile another kernel."""
 
 
 class MoveWorkspace(NamedTuple):
-    """Output of `choose_random`: arrays at least as long as any role's list of moves."""
+    """Memory of `choose_random` for W words of lanes; what its words mean is told in `games.bits.choice`."""
 
+    option: NDArray[np.int32]
+    """Slots of the moves' legality, by role in whole blocks."""
+    first_block: NDArray[np.int64]
+    """(roles + 1) the blocks of role r are `first_block[r]` .. `first_block[r + 1] - 1`."""
+    planes: NDArray[np.int64]
+    """(roles) planes for the number of legal moves."""
+    lanes: NDArray[np.uint64]
+    """(W) input: the lanes to draw in."""
+    stuck: NDArray[np.uint64]
+    """(W) output: those of them in which the role has no legal move."""
     move: NDArray[np.int64]
-    """Candidates: moves legal in at least one lane."""
-    word: NDArray[np.uint64]
-    """Per candidate, the lanes where it is legal."""
+    """Output: moves that were drawn, numbered over all roles. All are perhaps drawn in no lane."""
     chosen: NDArray[np.uint64]
-    """Per candidate, the lanes that drew it."""
-    block: NDArray[np.uint64]
-    """(n, 64) `word` transposed, 64 candidates at a time."""
+    """(n * W) output: per such move, the lanes that drew it."""
     worth: NDArray[np.float32]
     """(moves of all roles) worth of each move, not below 0. Read where several are drawn."""
+    block: NDArray[np.int64]
+    """The blocks with a legal move."""
+    counts: NDArray[np.uint64]
+    """Their counts."""
+    totals: NDArray[np.uint64]
+    greatest: NDArray[np.uint64]
+    ranks: NDArray[np.uint64]
+    waiting: NDArray[np.uint64]
+    drawn: NDArray[np.uint64]
+    generator: NDArray[np.uint64]
+    best_worth: NDArray[np.float32]
+    """(64) per lane, the worth of the best move drawn so far."""
+    best_move: NDArray[np.int64]
+    """(64) that move."""
 
 
 class PlayoutWorkspace(NamedTuple):
@@ -47,23 +72,54 @@ class PlayoutWorkspace(NamedTuple):
     goal_slots: NDArray[np.uint64]
     """(n_goal_slots * W)"""
     moves: MoveWorkspace
-    rng: NDArray[np.uint64]
-    """(1) see `games.bits.splitmix`."""
     following: NDArray[np.uint64]
     """(fluents * W) the next state."""
-    lanes: NDArray[np.uint64]
-    """(3, W) sets of lanes: running matches; finished ones with goals not yet evaluated; those that go on."""
+    active: NDArray[np.uint64]
+    """(W) lanes with running matches; also the following sets of lanes."""
+    held: NDArray[np.uint64]
+    """Finished matches with goals not yet evaluated."""
+    keep: NDArray[np.uint64]
+    """Matches that go on after this ply."""
+    over: NDArray[np.uint64]
+    """Matches that end in this ply."""
 
 
-def new_move_workspace(programs: CircuitPrograms) -> MoveWorkspace:
-    """A workspace long enough for every role of the game, in whole blocks of 64 moves."""
-    longest = (int(np.diff(programs.role_start).max(initial=0)) + 63) // 64 * 64 + 64
+def new_move_workspace(programs: CircuitPrograms, width: int, seed: int) -> MoveWorkspace:
+    """A workspace for `width` words of lanes."""
+    sizes = np.diff(programs.role_start)
+    n_blocks = (sizes + BLOCK - 1) // BLOCK
+    first_block = np.concatenate(([0], np.cumsum(n_blocks)))
+    option = np.full(BLOCK * int(first_block[-1]), SLOT_FALSE, np.int32)
+    for role, size in enumerate(sizes):
+        start = BLOCK * first_block[role]
+        option[start : start + size] = programs.legal_slot[programs.role_start[role] : programs.role_start[role + 1]]
+    planes = np.array([max(BLOCK_PLANES, int(size).bit_length()) for size in sizes], np.int64)
+    longest, most_planes = int(n_blocks.max(initial=1)), int(planes.max(initial=BLOCK_PLANES))
+
+    def rows(n: int) -> NDArray[np.uint64]:
+        return aligned_words(n * width)
+
+    generator = rows(2)
+    generator[:] = new_generator(seed, width)
     return MoveWorkspace(
-        np.zeros(longest, np.int64),
-        np.zeros(longest, np.uint64),
-        np.zeros(longest, np.uint64),
-        np.zeros((longest // 64, 64), np.uint64),
-        np.ones(len(programs.legal_slot), np.float32),
+        option=option,
+        first_block=first_block.astype(np.int64),
+        planes=planes,
+        lanes=rows(1),
+        stuck=rows(1),
+        move=np.zeros(max(64, BLOCK * longest), np.int64),
+        chosen=rows(max(64, BLOCK * longest)),
+        worth=np.ones(len(programs.legal_slot), np.float32),
+        block=np.zeros(longest, np.int64),
+        counts=rows(BLOCK_PLANES * longest),
+        totals=rows(most_planes),
+        greatest=rows(most_planes),
+        ranks=rows(most_planes),
+        waiting=rows(1),
+        drawn=rows(most_planes),
+        generator=generator,
+        best_worth=np.zeros(64, np.float32),
+        best_move=np.zeros(64, np.int64),
     )
 
 
@@ -72,105 +128,112 @@ def new_playout_workspace(programs: CircuitPrograms, width: int, seed: int) -> P
     return PlayoutWorkspace(
         slots=aligned_words(programs.n_slots * width),
         goal_slots=aligned_words(programs.n_goal_slots * width),
-        moves=new_move_workspace(programs),
-        rng=np.array([seed], np.uint64),
-        following=np.zeros(len(programs.next_slot) * width, np.uint64),
-        lanes=np.zeros((3, width), np.uint64),
+        moves=new_move_workspace(programs, width, seed),
+        following=aligned_words(len(programs.next_slot) * width),
+        active=aligned_words(width),
+        held=aligned_words(width),
+        keep=aligned_words(width),
+        over=aligned_words(width),
     )
 
 
 @step
-def _list_candidates(role_start, legal_slot, slots, width, w, role, lanes, workspace):
-    """Lists a role's moves that are legal in any of `lanes`; see `choose_random`.
-
-    Returns their number, the lanes with a move, and the lanes with several. Each move is written without a branch,
-    which would often be mispredicted; one legal nowhere is overwritten by the next.
-    """
-    words = np.uint64(len(width))
-    word_index = np.uint64(w)
-    n = ZERO
-    ones = ZERO
-    twos = ZERO
-    move = np.uint64(role_start[role])
-    end = np.uint64(role_start[role + 1])
-    while move < end:
-        n_here = min(end - move, TOGETHER)
-        if n_here == TOGETHER:
-            some = ZERO
-            for i in range(TOGETHER):
-                some |= slots[np.uint64(legal_slot[move + i]) * words + word_index]
-            if some & lanes == ZERO:
-                move += TOGETHER
-                continue
-        for i in range(n_here):
-            word = slots[np.uint64(legal_slot[move + i]) * words + word_index] & lanes
-            workspace.move[n] = move + i
-            workspace.word[n] = word
-            n += ONE if word != ZERO else ZERO
-            twos |= ones & word
-            ones |= word
-        move += n_here
-    return n, ones, twos
+def _count(slots, width, role, work):
+    """Counts a role's legal moves in all lanes; returns the number of blocks with any. See `choose_random`."""
+    planes = work.planes[role]
+    for i in range(planes * len(width)):
+        work.totals[i] = ZERO
+    n = np.int64(0)
+    for block in range(work.first_block[role], work.first_block[role + 1]):
+        work.block[n] = block
+        some = count_block(slots, work.option, block, work.lanes, work.counts, n, work.totals, planes, width)
+        n += 1 if some != ZERO else 0
+    return n
 
 
 @step
-def _draw(block, blocks, lane, total, rng):
-    """The index of a random one of a lane's `total` candidates; `block` is as in `MoveWorkspace`."""
-    k = (random32(rng) * total) >> np.uint64(32)
-    b = ZERO
-    count = np.uint64(popcount(block[ZERO, lane]))
-    while k >= count:
-        k -= count
-        b += ONE
-        count = np.uint64(popcount(block[b, lane]))
-    return (b << np.uint64(6)) + np.uint64(select_bit(block[b, lane], k))
+def _choose(role_start, slots, width, role, work, n_blocks):
+    """Draws a uniformly random move in each lane, after `_count`; returns the number of moves listed."""
+    words = len(width)
+    planes = work.planes[role]
+    left = begin_ranks(work.totals, work.lanes, work.greatest, work.ranks, work.waiting, planes, width)
+    for w in range(words):
+        work.stuck[w] = work.lanes[w] & ~work.waiting[w]
+    while left != ZERO:
+        left = draw_ranks(
+            work.totals, work.greatest, work.ranks, work.waiting, work.drawn, work.generator, planes, width
+        )
+    n = np.int64(0)
+    first = role_start[role] - BLOCK * work.first_block[role]
+    for i in range(n_blocks):
+        block = work.block[i]
+        some = choose_in_block(
+            slots, work.option, block, work.counts, i, work.ranks, planes, work.chosen, n, width
+        )
+        if some == ZERO:
+            continue
+        move = first + BLOCK * block
+        begin = n
+        for k in range(min(BLOCK, role_start[role + 1] - move)):
+            work.move[n] = move + k
+            if words > 1:
+                # Nearly all are drawn in some lane.
+                n += 1
+            else:
+                word = work.chosen[begin + k]
+                work.chosen[n] = word
+                n += 1 if word != ZERO else 0
+    return n
 
 
 @njit(**KERNEL)
-def choose_random(role_start, legal_slot, slots, width, w, role, lanes, rng, workspace, draws):
-    """Draws a random legal move for `role` in each of the lanes of word w.
+def choose_random(role_start, slots, width, role, work, draws):
+    """Draws a random legal move for `role` in each of the lanes `work.lanes`.
 
     It is uniformly random if `draws` is 1, else the worthiest of `draws` moves, perhaps with repeats (tournament
-    selection).
+    selection), which is for W = 1 only.
 
-    `role_start` and `legal_slot` are those of `CircuitPrograms`; `slots` is uint64[n_slots * W] after the legal
-    program, `lanes` a word, `rng` uint64[1], `workspace` a `MoveWorkspace`.
-
-    Returns the number n of candidates (`workspace.move[:n]`; `workspace.chosen[:n]` are the lanes that drew each), and
-    the lanes in which the role has no legal move.
+    `role_start` is that of `CircuitPrograms`; `slots` is uint64[n_slots * W] after the legal program; `work` is a
+    `MoveWorkspace`. Returns the number n of moves listed: `work.move[:n]` in the lanes of `work.chosen[: n * W]`, rows
+    of W words. `work.stuck` are the lanes in which the role has no legal move.
     """
-    n, ones, twos = _list_candidates(role_start, legal_slot, slots, width, w, role, lanes, workspace)
-    single = ones & ~twos
-    for i in range(n):
-        workspace.chosen[i] = workspace.word[i] & single
-    if twos != ZERO:
-        # Indices are unsigned: Numba tests signed ones for counting from the end.
-        block = workspace.block
-        blocks = (n + np.uint64(63)) >> np.uint64(6)
+    n_blocks = _count(slots, width, role, work)
+    n = _choose(role_start, slots, width, role, work, n_blocks)
+    if draws == 1:
+        return n
+    for lane in range(64):
+        work.best_worth[lane] = np.float32(-1.0)
+    for draw in range(draws):
+        if draw > 0:
+            n = _choose(role_start, slots, width, role, work, n_blocks)
         for i in range(n):
-            block[i >> np.uint64(6), i & np.uint64(63)] = workspace.word[i]
-        for i in range(n, blocks << np.uint64(6)):
-            block[i >> np.uint64(6), i & np.uint64(63)] = ZERO
-        for b in range(blocks):
-            transpose(block[b])
-        rest = twos
-        while rest != ZERO:
-            lane = np.uint64(lowest(rest))
-            rest &= rest - ONE
-            total = ZERO
-            for i in range(blocks):
-                total += np.uint64(popcount(block[i, lane]))
-            # With one draw, worth is not read: its memory is seldom cached.
-            chosen = ZERO
-            most = np.float32(-1.0)
-            for _ in range(draws):
-                drawn = _draw(block, blocks, lane, total, rng)
-                worth = workspace.worth[np.uint64(workspace.move[drawn])] if draws > 1 else np.float32(0.0)
-                if worth > most:
-                    chosen = drawn
-                    most = worth
-            workspace.chosen[chosen] |= ONE << lane
-    return np.int64(n), lanes & ~ones
+            rest = work.chosen[i]
+            move = work.move[i]
+            worth = work.worth[move]
+            while rest != ZERO:
+                lane = lowest(rest)
+                rest &= rest - ONE
+                if worth > work.best_worth[lane]:
+                    work.best_worth[lane] = worth
+                    work.best_move[lane] = move
+    n = np.int64(0)
+    rest = work.lanes[0] & ~work.stuck[0]
+    while rest != ZERO:
+        lane = lowest(rest)
+        work.move[n] = work.best_move[lane]
+        work.chosen[n] = rest & (~rest + ONE)
+        n += 1
+        rest &= rest - ONE
+    return n
+
+
+@inner_kernel(forceinline=True)
+def enter_chosen(set_start, set_slot, slots, width, work, n):
+    """Enters the n moves that `choose_random` listed; see `enter_move`."""
+    for i in range(n):
+        move = work.move[i]
+        for at in range(set_start[move], set_start[move + 1]):
+            join_row(slots, np.int64(set_slot[at]), work.chosen, i, width)
 
 
 @step
@@ -200,7 +263,7 @@ def play_out(programs, width, workspace, playouts, sums, squares, stop):
     words = len(width)
     n_roles = len(programs.role_start) - 1
     slots, goal_slots, moves = workspace.slots, workspace.goal_slots, workspace.moves
-    active, held, keep = workspace.lanes[0], workspace.lanes[1], workspace.lanes[2]
+    active, held, keep, over = workspace.active, workspace.held, workspace.keep, workspace.over
     reset(programs.initial, slots, width)
     for i in range(len(goal_slots)):
         goal_slots[i] = ZERO
@@ -220,56 +283,39 @@ def play_out(programs, width, workspace, playouts, sums, squares, stop):
         overflow = False
         any_over = False
         for w in range(words):
-            over = slots[programs.terminal_slot * words + w] & active[w]
-            for role in range(n_roles):
-                playing = active[w] & ~over
-                n, dead = choose_random(
-                    programs.role_start,
-                    programs.legal_slot,
-                    slots,
-                    width,
-                    w,
-                    role,
-                    playing,
-                    workspace.rng,
-                    moves,
-                    UNIFORM,
-                )
-                if dead != ZERO:
-                    dead_ends += popcount(dead)
-                    over |= dead
-                for i in range(n):
-                    if moves.chosen[i] != ZERO:
-                        move, chosen = moves.move[i], moves.chosen[i]
-                        enter_move(programs.set_start, programs.set_slot, slots, width, w, move, chosen)
-            keep[w] = ~over
-            transitions += popcount(active[w] & ~over)
-            if over != ZERO:
+            moves.lanes[w] = active[w] & ~slots[programs.terminal_slot * words + w]
+            keep[w] = moves.lanes[w]
+        for role in range(n_roles):
+            n = choose_random(programs.role_start, slots, width, role, moves, UNIFORM)
+            enter_chosen(programs.set_start, programs.set_slot, slots, width, moves, n)
+            for w in range(words):
+                if moves.stuck[w] != ZERO:
+                    dead_ends += popcount(moves.stuck[w] & keep[w])
+                    keep[w] &= ~moves.stuck[w]
+        for w in range(words):
+            transitions += popcount(keep[w])
+            over[w] = active[w] & ~keep[w]
+            if over[w] != ZERO:
                 any_over = True
-                if over & held[w] != ZERO:
+                if over[w] & held[w] != ZERO:
                     overflow = True
         if any_over:
             if overflow:
                 _collect_goals(programs, goal_slots, width, held, sums, squares)
-            base = FIRST_FLUENT * words
-            for f in range(n_fluents):
-                for w in range(words):
-                    at = base + f * words + w
-                    over = active[w] & ~keep[w]
-                    goal_slots[at] = (goal_slots[at] & ~over) | (slots[at] & over)
+            blend_rows(goal_slots, slots, over, FIRST_FLUENT, FIRST_FLUENT + n_fluents, width)
             running = False
             for w in range(words):
-                over = active[w] & ~keep[w]
-                held[w] |= over
-                ended = popcount(over)
+                held[w] |= over[w]
+                ended = popcount(over[w])
                 finished += ended
                 if started + ended <= playouts:
                     started += ended
                 else:
-                    while over != ZERO and started < playouts:
-                        over &= over - ONE
+                    idle = over[w]
+                    while idle != ZERO and started < playouts:
+                        idle &= idle - ONE
                         started += 1
-                    active[w] &= ~over
+                    active[w] &= ~idle
         evaluate(programs.next, slots, width)
         advance(programs.next_slot, programs.initial, slots, width, keep, workspace.following)
         if any_over:
