@@ -106,6 +106,14 @@ def _join_row(typing_context: Any, target: Any, to: Any, source: Any, at: Any, w
     return types.void(target, types.int64, source, types.int64, width), generate
 
 
+def _any_lane(typing_context: Any, source: Any, at: Any, width: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        rows = Rows(context, builder, len(width))
+        return rows.any(rows.load(rows.array(source, arguments[0])(arguments[1])))
+
+    return types.uint64(source, types.int64, width), generate
+
+
 def _blend_rows(
     typing_context: Any, target: Any, source: Any, lanes: Any, first: Any, end: Any, width: Any
 ) -> Any:
@@ -142,6 +150,8 @@ def _gather_rows(
     return types.void(target, source, which, others, lanes, width), generate
 
 
+any_lane: Any = intrinsic(_any_lane)
+"""`any_lane(source, at, width)`: a word, not 0 if any lane is set in row `at`."""
 join_row: Any = intrinsic(_join_row)
 """`join_row(target, to, source, at, width)`: adds the lanes in row `at` of `source` to row `to` of `target`."""
 blend_rows: Any = intrinsic(_blend_rows)

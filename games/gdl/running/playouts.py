@@ -19,7 +19,7 @@ from games.bits.choice import (
 )
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel, step
-from games.bits.rows import blend_rows, join_row
+from games.bits.rows import any_lane, blend_rows, join_row
 from games.bits.words import aligned_words, lowest, popcount
 from games.gdl.running.goals import add_goals, evaluate_goals
 from games.gdl.running.kernels import ALL, ONE, ZERO, advance, clear_sets, evaluate, reset
@@ -231,6 +231,8 @@ def choose_random(role_start, slots, width, role, work, draws):
 def enter_chosen(set_start, set_slot, slots, width, work, n):
     """Enters the n moves that `choose_random` listed; see `enter_move`."""
     for i in range(n):
+        if any_lane(work.chosen, i, width) == ZERO:
+            continue
         move = work.move[i]
         for at in range(set_start[move], set_start[move + 1]):
             join_row(slots, np.int64(set_slot[at]), work.chosen, i, width)
