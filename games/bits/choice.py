@@ -68,9 +68,7 @@ def _count_block(
             rows.planes(BLOCK_PLANES, arguments[7], go_on)
         return some
 
-    return types.uint64(
-        slots, option, types.int64, lanes, counts, types.int64, totals, types.int64, width
-    ), generate
+    return types.uint64(slots, option, types.int64, lanes, counts, types.int64, totals, types.int64, width), generate
 
 
 def _load_options(rows: Rows, slot_row: Callable[[Value], Value], data: Value, block: Value) -> list[Value]:
@@ -257,6 +255,8 @@ changes. Where any lane's option is in this block, rows `out` to `out + BLOCK - 
 chose each. Returns a word, not 0 in this case.
 """
 
+
 def new_generator(seed: int, words: int) -> NDArray[np.uint64]:
     """Generators for `draw_ranks`, from any seed."""
-    return np.random.SeedSequence(seed % 2**64).generate_state(2 * words, np.uint64)
+    state = np.random.SeedSequence(seed % 2**64).generate_state(2 * words, np.uint64)
+    return state.astype(np.uint64)

@@ -114,9 +114,7 @@ def _any_lane(typing_context: Any, source: Any, at: Any, width: Any) -> Any:
     return types.uint64(source, types.int64, width), generate
 
 
-def _blend_rows(
-    typing_context: Any, target: Any, source: Any, lanes: Any, first: Any, end: Any, width: Any
-) -> Any:
+def _blend_rows(typing_context: Any, target: Any, source: Any, lanes: Any, first: Any, end: Any, width: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         rows = Rows(context, builder, len(width))
         target_row, source_row, lane_row = (
@@ -130,9 +128,7 @@ def _blend_rows(
     return types.void(target, source, lanes, types.int64, types.int64, width), generate
 
 
-def _gather_rows(
-    typing_context: Any, target: Any, source: Any, which: Any, others: Any, lanes: Any, width: Any
-) -> Any:
+def _gather_rows(typing_context: Any, target: Any, source: Any, which: Any, others: Any, lanes: Any, width: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         rows = Rows(context, builder, len(width))
         target_row, source_row = rows.array(target, arguments[0]), rows.array(source, arguments[1])

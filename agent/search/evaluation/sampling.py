@@ -19,13 +19,11 @@ from games.bits.words import aligned_words, lowest, popcount
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import (
     ALL,
-    FIRST_WORD,
     NARROW,
     ONE,
     ZERO,
     advance,
     clear_sets,
-    enter_move,
     evaluate,
     load_state,
     reset,

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.compiling import KERNEL
-from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, evaluate
+from games.gdl.running.kernels import ALL, NARROW, ONE, ZERO, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import UNIFORM, MoveWorkspace, choose_random
 from games.gdl.running.schedule import ranges

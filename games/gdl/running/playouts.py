@@ -167,9 +167,7 @@ def _choose(role_start, slots, width, role, work, n_blocks):
     first = role_start[role] - BLOCK * work.first_block[role]
     for i in range(n_blocks):
         block = work.block[i]
-        some = choose_in_block(
-            slots, work.option, block, work.counts, i, work.ranks, planes, work.chosen, n, width
-        )
+        some = choose_in_block(slots, work.option, block, work.counts, i, work.ranks, planes, work.chosen, n, width)
         if some == ZERO:
             continue
         move = first + BLOCK * block

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.words import aligned_words
@@ -14,6 +15,12 @@ from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from tests.circuits import own_machine
 
 WIDTHS = {1: NARROW, 8: WIDE}
+
+
+@njit
+def advance_once(next_slot, initial, slots, width, keep, following):
+    """`kernels.advance`, which only kernels call, and which does not run as Python."""
+    kernels.advance(next_slot, initial, slots, width, keep, following)
 
 
 def lane_bits(slots: NDArray[np.uint64], which: NDArray[np.int32], width: int, lane: int) -> list[bool]:
@@ -54,10 +61,11 @@ def test_lanes_hold_states_of_their_own(name: str, width: int) -> None:
                 programs.set_start, programs.set_slot, slots, WIDTHS[width], lane // 64, number, bit
             )
     kernels.evaluate(programs.next, slots, WIDTHS[width])
-    keep = np.full(width, kernels.ALL)
+    keep = aligned_words(width)
+    keep[:] = kernels.ALL
     keep[0] &= ~np.uint64(1)  # lane 0 starts afresh
-    following = np.zeros(len(programs.next_slot) * width, np.uint64)
-    kernels.advance.py_func(programs.next_slot, programs.initial, slots, WIDTHS[width], keep, following)
+    following = aligned_words(len(programs.next_slot) * width)
+    advance_once(programs.next_slot, programs.initial, slots, WIDTHS[width], keep, following)
     for i, lane in enumerate(lanes):
         kernels.store_state.py_func(len(programs.next_slot), slots, WIDTHS[width], lane, packed)
         expected = machine.pack(machine.initial()) if lane == 0 else nexts[rows[i % len(rows)]]
@@ -67,40 +75,49 @@ def test_lanes_hold_states_of_their_own(name: str, width: int) -> None:
 def draw(
     programs: CircuitPrograms,
     legal: NDArray[np.bool_],
-    lanes: int,
+    playing: NDArray[np.bool_],
     draws: int,
     worth: NDArray[np.float32] | None = None,
 ) -> NDArray[np.int64]:
-    """Number of draws by `choose_random`, per lane, of each move of role 0; `legal` is (lanes, moves).
+    """Moves of role 0 drawn by `choose_random` (draws, lanes), -1 for none; `legal` is (lanes, moves).
 
-    With `worth` (moves), of the better of two.
+    In the lanes of `playing`. With `worth` (moves), of the better of two.
     """
-    slots = np.zeros(programs.n_slots, np.uint64)
-    slots[SLOT_TRUE] = kernels.ALL
-    for move in range(legal.shape[1]):
-        slots[programs.legal_slot[move]] = sum(1 << lane for lane in range(64) if legal[lane, move])
-    workspace = playouts.new_move_workspace(programs)
+    lanes, moves = legal.shape
+    width = lanes // 64
+    slots = aligned_words(programs.n_slots * width)
+    slots[SLOT_TRUE * width : (SLOT_TRUE + 1) * width] = kernels.ALL
+    for move in range(moves):
+        slots[programs.legal_slot[move] * width :][:width] = words_of(legal[:, move])
+    workspace = playouts.new_move_workspace(programs, width, 5)
     if worth is not None:
         workspace.worth[:] = worth
-    rng = np.array([5], np.uint64)
-    counts = np.zeros(legal.shape, np.int64)
-    for _ in range(draws):
-        n, dead = playouts.choose_random(
+    workspace.lanes[:] = words_of(playing)
+    drawn = np.full((draws, lanes), -1, np.int64)
+    for row in drawn:
+        n = playouts.choose_random(
             programs.role_start,
-            programs.legal_slot,
             slots,
-            NARROW,
+            WIDTHS[width],
             0,
-            0,
-            np.uint64(lanes),
-            rng,
             workspace,
             playouts.UNIFORM if worth is None else np.int64(2),
         )
-        assert dead == sum(1 << lane for lane in range(64) if lanes >> lane & 1 and not legal[lane].any())
-        chosen = workspace.chosen[:n, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
-        np.add.at(counts.T, workspace.move[:n], chosen.astype(np.int64))
-    return counts
+        assert np.array_equal(lanes_of(workspace.stuck), playing & ~legal.any(axis=1))
+        for move, words in zip(workspace.move[:n], workspace.chosen.reshape(-1, width), strict=False):
+            assert (row[lanes_of(words)] == -1).all()
+            row[lanes_of(words)] = move
+    return drawn
+
+
+def words_of(lanes: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """A row of lanes as words."""
+    return np.packbits(lanes, bitorder="little").view(np.uint64)
+
+
+def lanes_of(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """The inverse of `words_of`."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
 
 
 def programs_of(moves: int) -> CircuitPrograms:
@@ -112,23 +129,47 @@ def programs_of(moves: int) -> CircuitPrograms:
     )
 
 
-@pytest.mark.parametrize("moves", [3, 64, 65, 150])
-def test_random_moves_are_legal_and_uniform(moves: int) -> None:
-    """In every lane exactly one of its legal moves is drawn, each as often as the others; also beyond 64 moves."""
+@pytest.mark.parametrize("width", [1, 8])
+@pytest.mark.parametrize("moves", [1, 3, 15, 16, 64, 65, 150])
+def test_random_moves_are_legal_and_uniform(moves: int, width: int) -> None:
+    """In every lane that plays, one of its legal moves is drawn, each as often as the others."""
     rng = np.random.default_rng(moves)
-    legal = rng.random((64, moves)) < rng.choice([0.02, 0.5, 1.0], (64, 1))
+    legal = rng.random((64 * width, moves)) < rng.choice([0.02, 0.5, 1.0], (64 * width, 1))
     legal[3] = False
     legal[4] = np.arange(moves) == moves - 1
-    lanes = (1 << 64) - 1 & ~(1 << 9)
-    programs = programs_of(moves)
+    legal[5] = True
+    playing = np.arange(64 * width) % 64 != 9
     draws = 400
-    counts = draw(programs, legal, lanes, draws)
+    drawn = draw(programs_of(moves), legal, playing, draws)
+    counts = (drawn[:, :, None] == np.arange(moves)).sum(axis=0)
+    drawing = legal.any(axis=1) & playing
     assert not counts[~legal].any()
-    playing = legal.any(axis=1) & (np.arange(64) != 9)
-    assert counts.sum(axis=1).tolist() == np.where(playing, draws, 0).tolist()
-    expected = draws / legal[playing].sum(axis=1)
-    spread = np.abs(counts[playing] - expected[:, None]) / np.sqrt(expected[:, None])
-    assert spread[legal[playing]].max() < 5.5
+    assert counts.sum(axis=1).tolist() == np.where(drawing, draws, 0).tolist()
+    # Pearson's chi-square of each lane has the mean n - 1 and the variance 2 (n - 1), for n legal moves.
+    options = legal[drawing].sum(axis=1)
+    expected = (draws / options)[:, None]
+    freedom = options - 1
+    excess = ((counts[drawing] - expected) ** 2 / expected * legal[drawing]).sum(axis=1) - freedom
+    assert abs(excess.sum()) < 5 * np.sqrt(2 * freedom.sum()) + 1e-6
+    assert (np.abs(excess) < 6 * np.sqrt(2 * freedom) + 10).all()
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_lanes_and_successive_draws_are_independent(width: int) -> None:
+    """Two lanes with the same moves agree as often as chance has it, and so do two draws of a lane."""
+    moves, draws = 6, 600
+    lanes = 64 * width
+    everything = np.ones(lanes, np.bool_)
+    drawn = draw(programs_of(moves), np.ones((lanes, moves), np.bool_), everything, draws)
+    for distance in (1, 2, 3, 63, 64):
+        other = np.roll(drawn, distance, axis=1)
+        agreed = (drawn == other)[:, : lanes // 2].sum()
+        expected = draws * (lanes // 2) / moves
+        if distance % lanes:
+            assert abs(agreed - expected) < 5 * np.sqrt(expected)
+        again = (drawn[distance:] == drawn[:-distance]).sum()
+        expected = (draws - distance) * lanes / moves
+        assert abs(again - expected) < 5 * np.sqrt(expected)
 
 
 @pytest.mark.parametrize("moves", [3, 70])
@@ -139,7 +180,8 @@ def test_the_better_one_of_two_is_chosen(moves: int) -> None:
     legal[:, 1] = False
     worth = rng.permutation(moves).astype(np.float32) / moves
     draws = 400
-    counts = draw(programs_of(moves), legal, (1 << 64) - 1, draws, worth).sum(axis=0)
+    drawn = draw(programs_of(moves), legal, np.ones(64, np.bool_), draws, worth)
+    counts = np.bincount(drawn.ravel(), minlength=moves)
     assert counts[1] == 0
     order = [move for move in np.argsort(worth).tolist() if move != 1]
     expected = 64 * draws * (2 * np.arange(moves - 1) + 1) / (moves - 1) ** 2
