@@ -25,7 +25,7 @@ GO = np.zeros(1, np.uint8)
 
 def learnt(machine: CircuitMachine, states: int = 32_000) -> LinearEvaluation:
     """The fit to this number of states or a few more."""
-    trainer = EvaluationTrainer(machine, seed=1)
+    trainer = EvaluationTrainer(machine, seed=2)
     root = machine.pack(machine.initial())
     fits = 0
     while 2048 << fits <= states and not trainer.done:
