@@ -43,16 +43,16 @@ def visits(think: Think, monkeypatch: pytest.MonkeyPatch) -> Callable[[CircuitMa
 @pytest.mark.parametrize(
     ("name", "playouts", "expected"),
     [
-        ("connect_four", 2000, [185, 217, 232, 795, 302, 153, 130]),
+        ("connect_four", 2000, [121, 225, 305, 693, 329, 209, 130]),
         # Below the root there are proven positions.
-        ("tic_tac_toe", 4000, [179, 128, 249, 113, 3454, 81, 361, 100, 143]),
+        ("tic_tac_toe", 4000, [509, 122, 342, 110, 2896, 89, 280, 129, 214]),
         (
             "three_way_line",
             2000,
-            [16, 32, 121, 64, 24, 33, 64, 182, 72, 41, 56, 130, 356, 224, 40, 33, 64, 104, 158, 48, 23, 25, 48, 31, 17],
+            [16, 32, 153, 32, 24, 25, 56, 79, 136, 25, 112, 96, 412, 199, 72, 17, 79, 136, 121, 32, 24, 25, 40, 40, 25],
         ),
         # Both choose at once.
-        ("rock_paper_scissors", 2000, [1656, 1547, 1891]),
+        ("rock_paper_scissors", 2000, [1233, 1971, 1199]),
     ],
 )
 def test_visits_of_each_move(
