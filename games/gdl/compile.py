@@ -17,13 +17,14 @@ from typing import TypeAlias
 import numpy as np
 
 from games.child_process import Bounds, ChildLostError, ChildProcess, wait_for_any
-from games.gdl.circuit.circuit import build_circuit
+from games.gdl.circuit.circuit import build_circuit, plain_circuit, with_factors
 from games.gdl.circuit.pool import grow
 from games.gdl.grounding.freeing import freed
 from games.gdl.grounding.ground import VARIANTS, Rewriter, ground, rewrite
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Rule
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
+from games.gdl.structure.lean import lean_game
 from games.machine import GameError, LimitError
 from games.memory import memory_part
 
@@ -265,7 +266,9 @@ def _compile(
         rewritten = rewrite(checked.rules, variant)
     program = ground(rewritten, checked.roles, variant="plain")
     pipe.send(_GROUNDED)
-    game = compiled_game(build_circuit(program))
+    circuit = plain_circuit(program)
+    game = compiled_game(with_factors(circuit))
+    game = replace(game, lean=lean_game(circuit, game))
     if freeing is not None and freeing(CircuitMachine(game)):
         return replace(game, freed=_free(game, checked, variant, len(program.body)))
     return game
