@@ -106,6 +106,11 @@ class CircuitMachine(StateMachine):
             self.lean = CircuitMachine(game.lean)
             self._lean_facts = np.array([self._index[fact] for fact in game.lean.fluents], np.int64)
 
+    @property
+    def searched(self) -> CircuitMachine:
+        """The machine that searches use: the lean one where there is one, else this one."""
+        return self.lean or self
+
     # -- one state ----------------------------------------------------------------------------------------------------
 
     def initial(self) -> State:

@@ -1,7 +1,7 @@
 """Labels of chains, and ends that ask for them, said without labels.
 
 In games of connection such as Hex a *chain* is a set of connected cells of one owner. Rules that cannot be recursive in
-`next` keep a label for every cell, and relabel whole chains at each move; only the end reads the labels: it asks whether
+`next` keep a label for every cell, and relabel whole chains at each move; only the end reads them: it asks whether
 a label is on two sides of the board. Connection can be computed from the owners of the cells alone. That takes a tenth
 of the gates, and the labels need not be kept.
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import Outputs, mark_live
 from games.gdl.circuit.pool import FALSE, FLUENT, LOOP
-from games.gdl.running.batches import MatchPositions, facts_in, packed
+from games.gdl.running.batches import facts_in, packed
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.gdl.running.rebuilding import CircuitBuilder
 from games.gdl.structure.connection import connect
@@ -34,7 +34,7 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 MATCHES, MAX_PLIES = 64, 400
 """Random matches that show the chains, and their greatest length."""
-MOST_BITS = 50_000_000
+MOST_BITS = 10_000_000
 """Most facts times positions that are looked at."""
 MOST_COMPARED = 400_000_000
 """Most pairs of owned cells times positions."""
@@ -261,9 +261,7 @@ class _Queries:
         )
         # A game with a move for each signal, legal where that is true.
         moves: list[list[Term]] = [[str(signal) for signal in signals]]
-        game = replace(
-            self._circuit, roles=("",), moves=moves, goals=[[]], pool=self._builder.pool, outputs=outputs
-        )
+        game = replace(self._circuit, roles=("",), moves=moves, goals=[[]], pool=self._builder.pool, outputs=outputs)
         machine = CircuitMachine(compiled_game(game))
         found = {}
         for place, signal in enumerate(signals):

@@ -13,38 +13,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit, keeping, with_factors
-from games.gdl.circuit.outputs import Literals, mark_live
+from games.gdl.circuit.outputs import Literals, Outputs, mark_live
+from games.gdl.circuit.pool import GATE
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
 from games.gdl.structure.chains import without_labels
 
 log = logging.getLogger(__name__)
 
 SAVING = 0.25
-"""Least share of facts or gate inputs that are left out."""
+"""Least share of the cost of a step that is saved."""
+FACT_COST = 4
+"""Cost of a fact in a step, in gate inputs: it is copied twice."""
 MATCHES, MAX_PLIES, SECONDS = 128, 400, 2.0
 """Random matches that are compared, their greatest length, and most seconds for them; at least 64."""
-MOST_EDGES = 2_000_000
+MOST_INPUTS = 2_000_000
 """Most gate inputs of a circuit that is examined."""
 
 
 def lean_game(circuit: Circuit, game: CompiledGame) -> CompiledGame | None:
     """The lean game of a game and its circuit, which must be unfactored; None where little is saved."""
-    if game.edges > MOST_EDGES:
+    if game.edges > MOST_INPUTS:
         return None
-    outputs = circuit.outputs
+    outputs, everything = circuit.outputs, np.ones(len(circuit.fluents), np.bool_)
+    cost = _cost(circuit, everything)
     legal = _influence(circuit, outputs.legal)
-    everything = np.concatenate((outputs.legal, outputs.terminal, outputs.goal))
-    optional = _influence(circuit, everything) & ~legal
+    optional = _influence(circuit, _roots(outputs)) & ~legal
     circuit = without_labels(circuit, CircuitMachine(game), optional) or circuit
-    outputs = circuit.outputs
-    kept = _influence(circuit, np.concatenate((outputs.legal, outputs.terminal, outputs.goal)))
-    lean = compiled_game(with_factors(keeping(circuit, kept)))
-    if min(len(lean.fluents) / max(1, len(game.fluents)), lean.edges / max(1, game.edges)) > 1 - SAVING:
+    kept = _influence(circuit, _roots(circuit.outputs))
+    if _cost(circuit, kept) > (1 - SAVING) * cost:
         return None
+    lean = compiled_game(with_factors(keeping(circuit, kept)))
     if not _agrees(CircuitMachine(replace(game, lean=lean))):
-        log.warning("the lean game differs from the whole one in random matches: searched is the whole one")
+        log.warning("the lean game differs from the whole one in random matches, so searches use the whole one")
         return None
     return lean
+
+
+def _roots(outputs: Outputs) -> Literals:
+    return np.concatenate((outputs.legal, outputs.terminal, outputs.goal))
+
+
+def _cost(circuit: Circuit, kept: NDArray[np.bool_]) -> int:
+    """The cost of a step of the game with these fluents only, in gate inputs."""
+    pool, outputs = circuit.pool, circuit.outputs
+    wanted = np.concatenate((_roots(outputs), outputs.next[kept]))
+    live = mark_live(pool, wanted, outputs.loop_signal, outputs.loop_definition)
+    gates = live & (pool.kind[: len(live)] == GATE)
+    return int(pool.size[: len(live)][gates].sum()) + FACT_COST * int(kept.sum())
 
 
 def _influence(circuit: Circuit, roots: Literals) -> NDArray[np.bool_]:
