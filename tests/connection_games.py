@@ -6,12 +6,12 @@ RULES = """
 (role x) (role y)
 (init (turn x)) (init (tag 1))
 {first}
-(<= (legal ?p (put ?c ?r)) (true (turn ?p)) (file ?c) (rank ?r) (not (taken ?c ?r)))
+(<= (legal ?p (put ?c ?r)) (true (turn ?p)) (file ?c) (rank ?r) {open})
 (<= (legal ?p wait) (role ?p) (not (true (turn ?p))))
-(<= (taken ?c ?r) (true (stone ?p ?r ?c)))
+(<= (taken ?c ?r) (true (stone ?p ?r ?c)) (role ?p))
 (<= (next (turn x)) (true (turn y)))
 (<= (next (turn y)) (true (turn x)))
-(<= (next (stone ?p ?r ?c)) (or (true (stone ?p ?r ?c)) (does ?p (put ?c ?r))))
+(<= (next (stone ?p ?r ?c)) (role ?p) (or (true (stone ?p ?r ?c)) (does ?p (put ?c ?r))))
 (<= (next (tag ?n)) (true (tag ?m)) (after ?m ?n))
 (<= (next (of ?p ?t)) (true (turn ?p)) (true (tag ?t)))
 (<= (next (of ?p ?t)) (true (of ?p ?t)))
@@ -40,12 +40,21 @@ RULES = """
 
 _USUAL = {
     "first": "",
+    "open": "(not (taken ?c ?r))",
     "kept": "(not (absorbed ?t))",
     "mine": "(true (of ?p ?t))",
     "counts": "",
     "over": "",
     "up": "(up ?r ?r2)",
 }
+
+
+BLANKS = """
+(<= (init (stone - ?r ?c)) (file ?c) (rank ?r))
+(<= (next (stone - ?r ?c)) (true (stone - ?r ?c)) (not (filled ?c ?r)))
+(<= (filled ?c ?r) (does ?p (put ?c ?r)))
+"""
+"""Rules for empty cells, by which moves may be legal."""
 
 
 def labelled_hex(**other: str) -> str:

@@ -6,6 +6,7 @@ merged into it (`rebuild`); pairs of literals that many gates share are factored
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,5 +83,4 @@ def keeping(circuit: Circuit, kept: NDArray[np.bool_]) -> Circuit:
 
 def with_factors(circuit: Circuit) -> Circuit:
     """A factored copy of a plain circuit."""
-    pool = Pool(*(array.copy() for array in circuit.pool))
-    return replace(circuit, pool=factor(pool, circuit.outputs))
+    return replace(circuit, pool=factor(deepcopy(circuit.pool), circuit.outputs))

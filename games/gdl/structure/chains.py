@@ -57,32 +57,43 @@ def without_labels(circuit: Circuit, machine: CircuitMachine, optional: Bits) ->
     says which facts only the end depends on.
     """
     positions: NDArray[np.uint64] | None = None
-    for labels in _families(circuit.fluents, optional):
+    groups = _groups(circuit.fluents)
+    for labels in _families(circuit.fluents, groups, optional):
         if positions is None:
             positions = machine.random_matches(MATCHES, 1, max_plies=MAX_PLIES).states
+        # Mostly there are two owners.
         nodes = 2 * labels.shape[1]
         most = max(1, min(MOST_BITS // len(optional), MOST_COMPARED // nodes**2))
         bits = facts_in(positions[:: len(positions) // most + 1], len(optional))
-        chains = _chains(labels, bits, np.flatnonzero(~optional))
-        found = chains and _Queries(circuit, chains).answered()
-        if found:
-            return found
+        label = _label_of(labels, bits)
+        if label is None:
+            continue
+        for colours in groups:
+            chains = None if colours[0] in labels else _chains(labels, label, bits, colours)
+            found = chains and _Queries(circuit, chains).answered()
+            if found:
+                return found
     return None
 
 
-def _families(fluents: Sequence[Term], allowed: Bits) -> Iterator[Numbers]:
-    """Facts that may be labels: (labels, cells) numbers of fluents, -1 where there is none.
-
-    They are those of one name and number of arguments, any one of which may be the label.
-    """
+def _groups(fluents: Sequence[Term]) -> list[list[int]]:
+    """Facts of one name and number of arguments."""
     groups: dict[tuple[Term, int], list[int]] = {}
     for index, fluent in enumerate(fluents):
         if isinstance(fluent, tuple):
             groups.setdefault((fluent[0], len(fluent)), []).append(index)
-    for (_, size), members in groups.items():
+    return list(groups.values())
+
+
+def _families(fluents: Sequence[Term], groups: Sequence[list[int]], allowed: Bits) -> Iterator[Numbers]:
+    """Facts that may be labels: (labels, cells) numbers of fluents, -1 where there is none.
+
+    They are groups, in which any argument may be the label.
+    """
+    for members in groups:
         if len(members) < SHARE * len(fluents) or not allowed[members].all():
             continue
-        for place in range(1, size):
+        for place in range(1, len(fluents[members[0]])):
             labels: dict[Term, int] = {}
             cells: dict[Term, int] = {}
             where = []
@@ -118,31 +129,34 @@ class _Chains:
     """(positions, nodes) the label of the node's cell; -1 where the owner does not have it."""
 
 
-def _chains(labels: Numbers, bits: Bits, others: Numbers) -> _Chains | None:
-    """The chains of these labels (see `_families`) in some positions (positions, fluents); None if there are none.
+def _label_of(labels: Numbers, bits: Bits) -> NDArray[np.int32] | None:
+    """(positions, cells) each cell's label (see `_families`), -1 without; None if there are several.
 
-    `others` are the fluents that may tell owners.
+    `bits` is (positions, fluents).
     """
     label = np.full((len(bits), labels.shape[1]), -1, np.int32)
-    count = np.zeros(label.shape, np.int32)
     for number, fluents in enumerate(labels):
         held = bits[:, fluents] & (fluents >= 0)
+        if (label[held] >= 0).any():
+            return None
         label[held] = number
-        count += held
-    if count.max() > 1:
-        return None
+    return label
+
+
+def _chains(labels: Numbers, label: NDArray[np.int32], bits: Bits, colours: Sequence[int]) -> _Chains | None:
+    """The chains of these labels in some positions (see `_label_of`), if `colours` are the facts that tell owners."""
     # A fact tells an owner of a cell if the cell has a label wherever it holds.
-    told = bits[:, others].astype(np.float32)
-    without = told.T @ (label < 0).astype(np.float32)
-    fact, cell = np.nonzero((without == 0) & told.any(axis=0)[:, None])
-    if len(set(fact.tolist())) < len(fact):
+    told = bits[:, colours].astype(np.float32)
+    unlabelled = told.T @ (label < 0).astype(np.float32)
+    fact, cell = np.nonzero(np.equal(unlabelled, 0) & (told.max(axis=0) > 0)[:, None])
+    if len(set(fact.tolist())) < len(fact) or len(fact) ** 2 * len(label) > MOST_COMPARED:
         return None
-    colour = others[fact]
+    colour = np.array(colours, np.int64)[fact]
     owned = bits[:, colour]
-    colours = np.zeros(label.shape, np.int32)
+    count = np.zeros(label.shape, np.int32)
     for node, place in enumerate(cell.tolist()):
-        colours[:, place] += owned[:, node]
-    if not (colours == count).all():
+        count[:, place] += owned[:, node]
+    if not (count == (label >= 0)).all():
         return None
     label = np.where(owned, label[:, cell], -1)
     # Nodes are adjacent if they have the same label whenever both have one.
@@ -243,7 +257,8 @@ class _Queries:
             literals[signal] = answer
 
         def mapped(some: NDArray[np.int32]) -> NDArray[np.int32]:
-            return (literals[some >> 1] ^ (some & 1)).astype(np.int32)
+            found: NDArray[np.int32] = (literals[some >> 1] ^ (some & 1)).astype(np.int32)
+            return found
 
         outputs = outputs._replace(terminal=mapped(outputs.terminal), goal=mapped(outputs.goal))
         return replace(self._circuit, pool=self._builder.pool, outputs=outputs)
@@ -265,7 +280,7 @@ class _Queries:
         machine = CircuitMachine(compiled_game(game))
         found = {}
         for place, signal in enumerate(signals):
-            literal = self._answer(lambda facts, place=place: machine.legal_of(packed(facts))[0][:, place])
+            literal = self._answer(partial(_legality, machine, place))
             if literal is not None:
                 found[signal] = literal
         return found
@@ -294,7 +309,7 @@ class _Queries:
         states = np.repeat(base[None], len(chosen), axis=0)
         states[:, self._chains.colour[nodes]] = chosen
         states[:, self._chains.labels[label, nodes]] = chosen
-        return ask(states) != negated
+        return np.not_equal(ask(states), negated)
 
     def _connection(self, nodes: Numbers, one: Bits, other: Bits) -> int | None:
         """The literal of "a chain of these nodes is on both sides" (nodes); None if it is too large."""
@@ -302,9 +317,14 @@ class _Queries:
         if key not in self._connections:
             neighbours = [np.flatnonzero(row).tolist() for row in self._chains.adjacent[np.ix_(nodes, nodes)]]
             cells = (2 * (self._chains.colour[nodes] + 1)).tolist()
-            sides = (np.flatnonzero(side).tolist() for side in (one, other))
+            sides = np.flatnonzero(one).tolist(), np.flatnonzero(other).tolist()
             self._connections[key] = connect(self._builder, cells, neighbours, *sides, MOST_GATES)
         return self._connections[key]
+
+
+def _legality(machine: CircuitMachine, move: int, facts: Bits) -> Bits:
+    """Whether a move is legal in states (n, fluents)."""
+    return machine.legal_of(packed(facts))[0][:, move]
 
 
 def _sides(holds: Callable[[Bits], Bits], n: int) -> tuple[Bits, Bits]:

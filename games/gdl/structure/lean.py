@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit, keeping, with_factors
 from games.gdl.circuit.outputs import Literals, Outputs, mark_live
-from games.gdl.circuit.pool import GATE
+from games.gdl.circuit.pool import FLUENT, GATE, LOOP
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
 from games.gdl.structure.chains import without_labels
 
@@ -64,14 +64,13 @@ def _cost(circuit: Circuit, kept: NDArray[np.bool_]) -> int:
 
 def _influence(circuit: Circuit, roots: Literals) -> NDArray[np.bool_]:
     """The fluents that literals depend on, at once or later."""
-    outputs, n = circuit.outputs, len(circuit.fluents)
-    found = np.zeros(n, np.bool_)
-    while True:
-        wanted = np.concatenate((roots, outputs.next[found]))
-        live = mark_live(circuit.pool, wanted, outputs.loop_signal, outputs.loop_definition)[1 : n + 1]
-        if (live == found).all():
-            return found
-        found = live
+    pool, outputs, n = circuit.pool, circuit.outputs, len(circuit.fluents)
+    # A fluent needs what its next value needs, just as a loop needs its definition.
+    kind = np.where(pool.kind == FLUENT, LOOP, pool.kind).astype(np.int8)
+    signals = np.concatenate((np.arange(1, n + 1, dtype=np.int32), outputs.loop_signal))
+    definitions = np.concatenate((outputs.next, outputs.loop_definition))
+    found: NDArray[np.bool_] = mark_live(pool._replace(kind=kind), roots, signals, definitions)[1 : n + 1]
+    return found
 
 
 def _agrees(whole: CircuitMachine) -> bool:

@@ -19,7 +19,7 @@ from games.gdl.structure import lean
 from games.machine import Term
 from protocol.kif import read_rulesheet
 from tests.circuits import machine_with_lean
-from tests.connection_games import labelled_hex
+from tests.connection_games import BLANKS, labelled_hex
 
 COUNTING = """
     (role r) (init (at 0)) (init (lamp off)) (init unused)
@@ -83,7 +83,7 @@ def test_a_state_is_projected() -> None:
 
 
 def test_labels_of_chains_are_left_out() -> None:
-    """Whether a chain connects two sides is found out without labels, which are named and ordered as the author likes."""
+    """Whether a chain connects two sides is found out without labels, however they are named and ordered."""
     machine = machine_with_lean(labelled_hex())
     assert machine.lean is not None
     assert names(machine.game.fluents) == {"turn", "tag", "of", "in", "stone"}
@@ -98,11 +98,13 @@ def test_labels_of_chains_are_left_out() -> None:
         {"over": "(true (turn x))"},
         {"over": "(not (true (tag 9)))"},
         {"first": "(<= (goal x 50) (crossed y) (true (turn x)))"},
+        {"first": BLANKS, "open": "(true (stone - ?r ?c))"},
     ],
-    ids=["a condition on facts that stay", "a condition on the number of moves", "another goal"],
+    ids=["a condition on facts that stay", "a condition on the number of moves", "another goal", "empty cells"],
 )
 def test_ends_may_ask_for_other_things_besides(other: dict[str, str]) -> None:
-    """Queries of labels are found within larger conditions, which keep the facts that they need."""
+    """Queries of labels are found within larger conditions, which keep the facts that they need, and where moves only
+    ask for empty cells."""
     machine = machine_with_lean(labelled_hex(**other))
     assert machine.lean is not None
     assert "in" not in names(machine.lean.game.fluents)
