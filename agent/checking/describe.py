@@ -122,6 +122,9 @@ def _size(sheet: Sheet, machine: StateMachine) -> dict[str, int]:
             "moves": sum(map(len, game.moves)),
             "circuit_edges": game.edges,
         }
+        if machine.lean is not None:
+            lean = machine.lean.game
+            size |= {"facts_searched": len(lean.fluents) + len(lean.always), "edges_searched": lean.edges}
     return size
 
 

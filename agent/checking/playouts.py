@@ -48,7 +48,8 @@ def speed_of(machine: StateMachine, seconds: float) -> Speed:
 
 
 def circuit_speed(machine: CircuitMachine, seconds: float) -> Speed:
-    """Random playouts on the circuit's lanes for `seconds` of this thread's CPU time."""
+    """Random playouts in lanes, on the circuit that searches use, for `seconds` of this thread's CPU time."""
+    machine = machine.searched
     # Loads the kernels.
     machine.random_playouts(playouts=1)
     found = machine.random_playouts(seconds=seconds)

@@ -14,6 +14,7 @@ import numpy as np
 from agent.search.choosing import general
 from agent.search.engine import Engine
 from agent.search.kernel_groups import ALPHA_BETA, GENERAL, PLANNING, TREE, kernel_groups
+from agent.search.lean import on_lean
 from agent.search.learning.memory import SheetMemory
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning import engine as planning
@@ -70,12 +71,12 @@ def engines_for(
     `memory` is for engines that learn, `team` for engines on circuits that search with helpers.
     """
     if team is not None and isinstance(machine, CircuitMachine):
-        team.play(machine, role)
+        team.play(machine.searched, role)
     ours: dict[str, EngineFactory] = {
         **native_factories(),
-        ALPHA_BETA: partial(general.make_engine, memory=memory, team=team),
-        PLANNING: partial(planning.make_engine, team=team, setting=TreeSetting()),
-        TREE: partial(tree.make_engine, team=team, setting=TreeSetting()),
+        ALPHA_BETA: on_lean(partial(general.make_engine, memory=memory, team=team)),
+        PLANNING: on_lean(partial(planning.make_engine, team=team, setting=TreeSetting())),
+        TREE: on_lean(partial(tree.make_engine, team=team, setting=TreeSetting())),
     }
     factories = {**{f"engine {name}": factory for name, factory in plugged_in().items()}, **ours}
     stuck: bool | None = None

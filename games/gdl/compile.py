@@ -8,6 +8,7 @@ first takes long.
 from __future__ import annotations
 
 import gc
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,15 +18,18 @@ from typing import TypeAlias
 import numpy as np
 
 from games.child_process import Bounds, ChildLostError, ChildProcess, wait_for_any
-from games.gdl.circuit.circuit import build_circuit
+from games.gdl.circuit.circuit import Circuit, build_circuit, plain_circuit, with_factors
 from games.gdl.circuit.pool import grow
 from games.gdl.grounding.freeing import freed
 from games.gdl.grounding.ground import VARIANTS, Rewriter, ground, rewrite
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Rule
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
+from games.gdl.structure.lean import lean_game
 from games.machine import GameError, LimitError
 from games.memory import memory_part
+
+log = logging.getLogger(__name__)
 
 _GROUNDED = "grounded"
 """First message of a child, when the grounding is done; the `CompiledGame` follows."""
@@ -42,6 +46,9 @@ _POLL = 0.02
 
 _FREED_GROWTH, _LEAST_FREED = 8, 100_000
 """Ground literals of a freed game: at most so many times those of the game, and these."""
+
+_LATE = 20.0
+"""CPU seconds of a child after which it makes no lean game, far from its limit."""
 
 _LEAST_MEMORY = 768 << 20
 """Bytes of a child where several run at the same time; with less, one way is given up for the next. Of 172 sheets none
@@ -265,10 +272,23 @@ def _compile(
         rewritten = rewrite(checked.rules, variant)
     program = ground(rewritten, checked.roles, variant="plain")
     pipe.send(_GROUNDED)
-    game = compiled_game(build_circuit(program))
+    circuit = plain_circuit(program)
+    game = compiled_game(with_factors(circuit))
+    game = replace(game, lean=_lean(circuit, game))
     if freeing is not None and freeing(CircuitMachine(game)):
         return replace(game, freed=_free(game, checked, variant, len(program.body)))
     return game
+
+
+def _lean(circuit: Circuit, game: CompiledGame) -> CompiledGame | None:
+    """The lean game, which is worth less than the game: its failure does no harm, and it may not come too late."""
+    if time.process_time() > _LATE:
+        return None
+    try:
+        return lean_game(circuit, game)
+    except Exception:
+        log.exception("no lean game")
+        return None
 
 
 def _free(game: CompiledGame, checked: CheckedRules, variant: str, literals: int) -> CompiledGame | None:

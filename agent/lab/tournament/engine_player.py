@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from agent.lab.tournament.turns import Turns
 from agent.refereeing.local_player import LocalPlayer
 from agent.search.choosing import general
 from agent.search.engine import Engine, Limit, Opinion, StopFlag, consider, limited
+from agent.search.lean import on_lean
 from agent.search.leveled import LevelSearch
 from agent.search.levels import level_of
 from agent.search.montecarlo import MonteCarlo
@@ -33,17 +35,19 @@ def _native(machine: CircuitMachine, role: int) -> Engine | None:
 
 ENGINES: dict[str, Maker] = {
     "native": _native,
-    "general": general.make_engine,
-    "tree": tree.make_engine,
-    "playouts": lambda machine, role: tree.TreeSearch(machine, role, judging=False),
+    "general": on_lean(general.make_engine),
+    "tree": on_lean(tree.make_engine),
+    "playouts": on_lean(partial(tree.make_engine, judging=False)),
     "montecarlo": MonteCarlo,
     "plain": make_plain_engine,
 }
 """Our engines by their names on the command line."""
 
 WITH_HELPERS: dict[str, Callable[[CircuitMachine, int, Team], Engine | None]] = {
-    "general": lambda machine, role, team: general.make_engine(machine, role, team=team),
-    "tree": lambda machine, role, team: tree.make_engine(machine, role, team, TreeSetting()),
+    "general": lambda machine, role, team: on_lean(partial(general.make_engine, team=team))(machine, role),
+    "tree": lambda machine, role, team: on_lean(partial(tree.make_engine, team=team, setting=TreeSetting()))(
+        machine, role
+    ),
 }
 """Engines that can search with helpers of a Ray cluster: with two helpers, the name is `general+2`."""
 
@@ -78,7 +82,7 @@ def make_named_engine(name: str, machine: StateMachine, role: int) -> Engine:
             machine_, make = machine, WITH_HELPERS[base]
 
             def join(team: Team) -> Engine | None:
-                team.play(machine_, role)
+                team.play(machine_.searched, role)
                 return make(machine_, role, team)
 
             engine = with_helpers(int(helpers), join)

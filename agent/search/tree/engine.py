@@ -325,10 +325,17 @@ class TreeSearch(Engine):
 
 
 def make_engine(
-    machine: StateMachine, role: int, team: Team | None = None, setting: Setting | None = None
+    machine: StateMachine,
+    role: int,
+    team: Team | None = None,
+    setting: Setting | None = None,
+    *,
+    judging: bool = True,
 ) -> TreeSearch | None:
     """The engine for a compiled game; None for a machine without a circuit."""
-    return TreeSearch(machine, role, team=team, setting=setting) if isinstance(machine, CircuitMachine) else None
+    if not isinstance(machine, CircuitMachine):
+        return None
+    return TreeSearch(machine, role, judging=judging, team=team, setting=setting)
 
 
 def warm_kernels(machine: CircuitMachine) -> None:

@@ -6,7 +6,8 @@ merged into it (`rebuild`); pairs of literals that many gates share are factored
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,24 +46,41 @@ def build_circuit(program: GroundProgram, *, factored: bool = True, swept: bool 
     have a move in every state: move sets hold moves only then. Unswept, it is right in all states, not only in those
     reached from the first one. Time and memory are linear in its size, except for the bounded rounds of factoring.
     """
-    pool, outputs = build_gates(program, idle=factored)
+    circuit = plain_circuit(program, idle=factored, swept=swept)
+    return with_factors(circuit) if factored else circuit
+
+
+def plain_circuit(program: GroundProgram, *, idle: bool = True, swept: bool = True) -> Circuit:
+    """The circuit before it is factored; see `build_circuit`, and `build_gates` for `idle`."""
+    pool, outputs = build_gates(program, idle=idle)
     n_fluents = len(program.fluents)
     initial = np.zeros(n_fluents, np.bool_)
     initial[program.initial] = True
     constant = constant_fluents(pool, outputs, initial) if swept else np.zeros(n_fluents, np.bool_)
-    kept = np.flatnonzero(~constant).astype(np.int32)
-    values = np.where(initial, TRUE, FALSE).astype(np.int32)
-    values[kept] = 2 * (np.arange(len(kept), dtype=np.int32) + 1)
-    pool, outputs = rebuild(pool, outputs._replace(next=outputs.next[kept]), values, len(kept))
-    if factored:
-        pool = factor(pool, outputs)
-    return Circuit(
+    whole = Circuit(
         roles=program.roles,
-        fluents=[program.fluents[i] for i in kept],
+        fluents=program.fluents,
         always=[program.fluents[i] for i in np.flatnonzero(constant & initial)],
-        initial=initial[kept],
+        initial=initial,
         moves=program.moves,
         goals=[[value for value, _ in values] for values in program.goals],
         pool=pool,
         outputs=outputs,
     )
+    return keeping(whole, ~constant)
+
+
+def keeping(circuit: Circuit, kept: NDArray[np.bool_]) -> Circuit:
+    """The circuit with these fluents only; all others stay as they are initially, or nothing depends on them."""
+    numbers = np.flatnonzero(kept)
+    values = np.where(circuit.initial, TRUE, FALSE).astype(np.int32)
+    values[numbers] = 2 * np.arange(1, len(numbers) + 1)
+    wanted = circuit.outputs._replace(next=circuit.outputs.next[numbers])
+    pool, outputs = rebuild(circuit.pool, wanted, values, len(numbers))
+    fluents = [circuit.fluents[i] for i in numbers]
+    return replace(circuit, fluents=fluents, initial=circuit.initial[numbers], pool=pool, outputs=outputs)
+
+
+def with_factors(circuit: Circuit) -> Circuit:
+    """A factored copy of a plain circuit."""
+    return replace(circuit, pool=factor(deepcopy(circuit.pool), circuit.outputs))

@@ -38,6 +38,14 @@ def facts_in(states: NDArray[np.uint64], n_fluents: int) -> NDArray[np.bool_]:
     return np.unpackbits(states.view(np.uint8), axis=-1, count=n_fluents, bitorder="little").view(np.bool_)
 
 
+def packed(facts: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """(..., words) packed states in which these facts (..., fluents) hold; the inverse of `facts_in`."""
+    words = (facts.shape[-1] + 63) // 64 or 1
+    padded = np.zeros((*facts.shape[:-1], 64 * words), np.bool_)
+    padded[..., : facts.shape[-1]] = facts
+    return np.packbits(padded, axis=-1, bitorder="little").view(np.uint64)
+
+
 def lanes_in(word: int) -> NDArray[np.intp]:
     """Numbers of the lanes in a word."""
     return np.flatnonzero(bits_of(np.array([word], np.uint64))[0])

@@ -20,8 +20,10 @@ from games.gdl.running.batches import (
     MatchPositions,
     bits_of,
     enter_lanes,
+    facts_in,
     load_initial,
     load_lanes,
+    packed,
     random_ply,
     read_goals_of_lanes,
     read_lanes,
@@ -50,6 +52,8 @@ class CompiledGame:
     programs: CircuitPrograms
     freed: CompiledGame | None = None
     """The game in which every fact may hold at first, where it was asked for (see `games.native.midway`)."""
+    lean: CompiledGame | None = None
+    """The same moves, ends and goals over some of the facts, where that saves much (see `games.gdl.structure.lean`)."""
 
     @property
     def edges(self) -> int:
@@ -96,6 +100,16 @@ class CircuitMachine(StateMachine):
         self._move_index = [{move: i for i, move in enumerate(moves)} for moves in game.moves]
         self._own = threading.local()
         self.freed = None if game.freed is None else CircuitMachine(game.freed)
+        self.lean: CircuitMachine | None = None
+        """The machine that searches use; its states are those of `lean_state`, its moves have the same numbers."""
+        if game.lean is not None:
+            self.lean = CircuitMachine(game.lean)
+            self._lean_facts = np.array([self._index[fact] for fact in game.lean.fluents], np.int64)
+
+    @property
+    def searched(self) -> CircuitMachine:
+        """The machine that searches use: the lean one where there is one, else this one."""
+        return self.lean or self
 
     # -- one state ----------------------------------------------------------------------------------------------------
 
@@ -170,6 +184,10 @@ class CircuitMachine(StateMachine):
         """The state of packed words; the inverse of `pack`."""
         return np.ascontiguousarray(words, np.uint64).tobytes()
 
+    def lean_state(self, state: State) -> State:
+        """The state of the `lean` machine in a state of this one."""
+        return self.unpack(self.lean_states(self._unpack(state)))
+
     # -- batches ------------------------------------------------------------------------------------------------------
 
     def legal_of(self, states: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -201,6 +219,10 @@ class CircuitMachine(StateMachine):
             read_lanes(slots, self.programs.next_slot, facts)
             result[begin : begin + 64, : (n_fluents + 7) // 8] = np.packbits(facts, axis=1, bitorder="little")
         return result.view(np.uint64)
+
+    def lean_states(self, states: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Packed states (..., words) as those of the `lean` machine."""
+        return packed(facts_in(states, len(self.game.fluents))[..., self._lean_facts])
 
     def worths(self, role: int) -> list[float]:
         """The worths, 0..100 on `goal_scale`, of what a role can get, ascending: of 0 points, too, if others are

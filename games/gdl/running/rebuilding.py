@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import Outputs, mark_live
-from games.gdl.circuit.pool import FALSE, GATE, MOVE_SET, NO_ROOM, TRUE, conjoin, grow, move_set, new_pool
+from games.gdl.circuit.pool import FALSE, GATE, MOVE_SET, NO_ROOM, TRUE, Pool, conjoin, grow, move_set, new_pool
 from games.gdl.running.layout import ARITY, FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms, GateProgram, gates_of
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
@@ -110,6 +110,13 @@ class CircuitBuilder:
     def __init__(self, n_fluents: int, moves: Sequence[int], signals: int) -> None:
         """`moves` are numbers of moves by role, `signals` is a rough number of gates."""
         self.pool = new_pool(n_fluents, np.array(moves, np.int32), 2 * signals + 4 * n_fluents, 8 * signals)
+
+    @classmethod
+    def extending(cls, pool: Pool) -> CircuitBuilder:
+        """A builder that adds gates to a pool, or to a copy with more room."""
+        builder = cls(0, (), 0)
+        builder.pool = pool
+        return builder
 
     @staticmethod
     def slots(n: int, n_fluents: int) -> NDArray[np.int32]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.pool import FALSE, TRUE
-from games.gdl.running.batches import MatchPositions, facts_in
+from games.gdl.running.batches import MatchPositions, facts_in, packed
 from games.gdl.running.layout import FIRST_FLUENT
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.gdl.running.rebuilding import WAIT, CircuitBuilder, acyclic, circuit_of, is_cyclic, set_members
@@ -53,9 +53,7 @@ class Subgame:
 
     def states(self, states: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The part's packed states in packed states (n, words) of the game."""
-        own = np.zeros((len(states), 64 * self.machine.words), np.uint8)
-        own[:, : len(self._facts)] = facts_in(states, 64 * states.shape[1])[:, self._facts]
-        return np.packbits(own, axis=1, bitorder="little").view(np.uint64)
+        return packed(facts_in(states, 64 * states.shape[1])[:, self._facts])
 
     def joint(self, joint: NDArray[np.int32]) -> NDArray[np.int32]:
         """Move indices in the part for joint moves (n, 2) of the game."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import TypeAlias
 
 from agent.checking.playouts import Speed, circuit_speed, machine_speed
 from agent.checking.timing import timed
@@ -12,6 +13,9 @@ from games import rulesheets
 from games.gdl.compile import compile_rules, warm_kernels
 from games.gdl.interpreter.machine import Interpreter
 from games.machine import GameError
+
+_Measure: TypeAlias = Callable[[Sheet, float], tuple[float, Speed, bool]]
+"""Measures a sheet for some seconds: CPU seconds of setting up, the speed, and whether it is that of a lean game."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class BenchRow:
     """From the rulesheet's text to a machine that can play, child processes included."""
     playouts_per_s: float | None = None
     transitions_per_s: float | None = None
+    lean: bool = False
+    """Whether the playouts are those of the lean game, which searches use."""
     error: str | None = None
 
 
@@ -46,11 +52,11 @@ def bench(files: Sequence[str], seconds: float) -> dict[str, object]:
     return {"kernel_warm_up_cpu_seconds": round(warm_up, 3), "seconds": seconds, "rows": [asdict(row) for row in rows]}
 
 
-def _row(game: str, engine: str, measure: Callable[[Sheet, float], tuple[float, Speed]], seconds: float) -> BenchRow:
+def _row(game: str, engine: str, measure: _Measure, seconds: float) -> BenchRow:
     # Reading and checking the sheet is part of setting it up.
     sheet, reading = timed(lambda: load(game))
     try:
-        setup, speed = measure(sheet, seconds)
+        setup, speed, lean = measure(sheet, seconds)
     except GameError as error:
         return BenchRow(sheet.name, engine, error=str(error))
     return BenchRow(
@@ -59,21 +65,22 @@ def _row(game: str, engine: str, measure: Callable[[Sheet, float], tuple[float, 
         setup_cpu_seconds=round(reading + setup, 4),
         playouts_per_s=round(speed.playouts_per_s, 2),
         transitions_per_s=round(speed.transitions_per_s, 2),
+        lean=lean,
     )
 
 
-def _measure_circuit(sheet: Sheet, seconds: float) -> tuple[float, Speed]:
+def _measure_circuit(sheet: Sheet, seconds: float) -> tuple[float, Speed, bool]:
     machine, setup = timed(lambda: compile_rules(sheet.checked))
-    return setup, circuit_speed(machine, seconds)
+    return setup, circuit_speed(machine, seconds), machine.lean is not None
 
 
-def _measure_interpreter(sheet: Sheet, seconds: float) -> tuple[float, Speed]:
+def _measure_interpreter(sheet: Sheet, seconds: float) -> tuple[float, Speed, bool]:
     machine, setup = timed(lambda: Interpreter(sheet.checked))
-    return setup, machine_speed(machine, seconds)
+    return setup, machine_speed(machine, seconds), False
 
 
 def _print(row: BenchRow) -> None:
-    start = f"{row.game:24} {row.engine:12}"
+    start = f"{row.game:24} {'lean ' * row.lean + row.engine:12}"
     if row.error is not None:
         print(f"{start} {row.error}", flush=True)
     else:

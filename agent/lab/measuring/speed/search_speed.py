@@ -67,7 +67,7 @@ def bench_search(files: Sequence[str], seconds: float) -> dict[str, object]:
 
 def _row(sheet: Sheet, seconds: float, two_cores: bool) -> SearchSpeedRow:
     try:
-        machine = compile_rules(sheet.checked)
+        machine = compile_rules(sheet.checked).searched
     except GameError as error:
         return SearchSpeedRow(sheet.name, error=str(error))
     raw = circuit_speed(machine, seconds).playouts_per_s

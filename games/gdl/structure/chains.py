@@ -1,0 +1,341 @@
+"""Labels of chains, and ends that ask for them, said without labels.
+
+In games of connection such as Hex a *chain* is a set of connected cells of one owner. Rules that cannot be recursive in
+`next` keep a label for every cell, and relabel whole chains at each move; only the end reads them: it asks whether
+a label is on two sides of the board. Connection can be computed from the owners of the cells alone. That takes a tenth
+of the gates, and the labels need not be kept.
+
+Chains are recognised by behaviour, never by names. In random matches every owned cell has one label, and two adjacent
+cells of an owner always the same; the chains that this makes are those of the labels in every position. A query of the
+circuit is one for two sides if it is true for labels on some sets of cells, and not for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from games.gdl.circuit.circuit import Circuit
+from games.gdl.circuit.outputs import Outputs, mark_live
+from games.gdl.circuit.pool import FALSE, FLUENT, LOOP
+from games.gdl.running.batches import facts_in, packed
+from games.gdl.running.machine import CircuitMachine, compiled_game
+from games.gdl.running.rebuilding import CircuitBuilder
+from games.gdl.structure.connection import connect
+from games.machine import Term
+
+Bits: TypeAlias = NDArray[np.bool_]
+Numbers: TypeAlias = NDArray[np.int64]
+
+MATCHES, MAX_PLIES = 64, 400
+"""Random matches that show the chains, and their greatest length."""
+MOST_BITS = 10_000_000
+"""Most facts times positions that are looked at."""
+MOST_COMPARED = 400_000_000
+"""Most pairs of owned cells times positions."""
+MOST_GATES = 30_000
+"""Most gates of a connection of two sides."""
+LEAST_LABELS, LEAST_CELLS = 3, 4
+MOST_CELLS = 512
+SHARE = 0.25
+"""Least share of labels among the facts: fewer are not worth the search."""
+BASES, SUBSETS = 3, 256
+"""Positions in which an owner's labels are replaced, and random sets of cells labelled there."""
+MOST_QUERIES, MOST_ROUNDS = 64, 4
+"""Most signals examined in a round; rounds, each of the inputs of signals that were no queries."""
+
+
+def without_labels(circuit: Circuit, machine: CircuitMachine, optional: Bits) -> Circuit | None:
+    """The circuit with terminal and goals that read no labels of chains; None where there are none.
+
+    The circuit must be unfactored; gates are added to its pool. `machine` is the whole game's, `optional` (fluents)
+    says which facts only the end depends on.
+    """
+    positions: NDArray[np.uint64] | None = None
+    groups = _groups(circuit.fluents)
+    for labels in _families(circuit.fluents, groups, optional):
+        if positions is None:
+            positions = machine.random_matches(MATCHES, 1, max_plies=MAX_PLIES).states
+        # Mostly there are two owners.
+        nodes = 2 * labels.shape[1]
+        most = max(1, min(MOST_BITS // len(optional), MOST_COMPARED // nodes**2))
+        bits = facts_in(positions[:: len(positions) // most + 1], len(optional))
+        label = _label_of(labels, bits)
+        if label is None:
+            continue
+        for colours in groups:
+            chains = None if colours[0] in labels else _chains(labels, label, bits, colours)
+            found = chains and _Queries(circuit, chains).answered()
+            if found:
+                return found
+    return None
+
+
+def _groups(fluents: Sequence[Term]) -> list[list[int]]:
+    """Facts of one name and number of arguments."""
+    groups: dict[tuple[Term, int], list[int]] = {}
+    for index, fluent in enumerate(fluents):
+        if isinstance(fluent, tuple):
+            groups.setdefault((fluent[0], len(fluent)), []).append(index)
+    return list(groups.values())
+
+
+def _families(fluents: Sequence[Term], groups: Sequence[list[int]], allowed: Bits) -> Iterator[Numbers]:
+    """Facts that may be labels: (labels, cells) numbers of fluents, -1 where there is none.
+
+    They are groups, in which any argument may be the label.
+    """
+    for members in groups:
+        if len(members) < SHARE * len(fluents) or not allowed[members].all():
+            continue
+        for place in range(1, len(fluents[members[0]])):
+            labels: dict[Term, int] = {}
+            cells: dict[Term, int] = {}
+            where = []
+            for index in members:
+                fluent = fluents[index]
+                where.append(
+                    (
+                        labels.setdefault(fluent[place], len(labels)),
+                        cells.setdefault((*fluent[1:place], *fluent[place + 1 :]), len(cells)),
+                    )
+                )
+            if len(labels) >= LEAST_LABELS and LEAST_CELLS <= len(cells) <= MOST_CELLS:
+                found = np.full((len(labels), len(cells)), -1, np.int64)
+                found[tuple(np.transpose(where))] = members
+                yield found
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """Cells under an owner (*nodes*), their labels and neighbours."""
+
+    labels: Numbers
+    """(labels, nodes) the fluent of a label on the node's cell; -1 where there is none."""
+    colour: Numbers
+    """(nodes) the fluent that says that the owner has the cell."""
+    owner: Numbers
+    """(nodes) a number of the owner."""
+    adjacent: Bits
+    """(nodes, nodes)"""
+    facts: Bits
+    """(positions, fluents)"""
+    label: NDArray[np.int32]
+    """(positions, nodes) the label of the node's cell; -1 where the owner does not have it."""
+
+
+def _label_of(labels: Numbers, bits: Bits) -> NDArray[np.int32] | None:
+    """(positions, cells) each cell's label (see `_families`), -1 without; None if there are several.
+
+    `bits` is (positions, fluents).
+    """
+    label = np.full((len(bits), labels.shape[1]), -1, np.int32)
+    for number, fluents in enumerate(labels):
+        held = bits[:, fluents] & (fluents >= 0)
+        if (label[held] >= 0).any():
+            return None
+        label[held] = number
+    return label
+
+
+def _chains(labels: Numbers, label: NDArray[np.int32], bits: Bits, colours: Sequence[int]) -> _Chains | None:
+    """The chains of these labels in some positions (see `_label_of`), if `colours` are the facts that tell owners."""
+    # A fact tells an owner of a cell if the cell has a label wherever it holds.
+    told = bits[:, colours].astype(np.float32)
+    unlabelled = told.T @ (label < 0).astype(np.float32)
+    fact, cell = np.nonzero(np.equal(unlabelled, 0) & (told.max(axis=0) > 0)[:, None])
+    if len(set(fact.tolist())) < len(fact) or len(fact) ** 2 * len(label) > MOST_COMPARED:
+        return None
+    colour = np.array(colours, np.int64)[fact]
+    owned = bits[:, colour]
+    count = np.zeros(label.shape, np.int32)
+    for node, place in enumerate(cell.tolist()):
+        count[:, place] += owned[:, node]
+    if not (count == (label >= 0)).all():
+        return None
+    label = np.where(owned, label[:, cell], -1)
+    # Nodes are adjacent if they have the same label whenever both have one.
+    same = np.array([((label == one[:, None]) & (one >= 0)[:, None]).sum(axis=0) for one in label.T])
+    known = (label >= 0).astype(np.float32)
+    adjacent = (same > 0) & (same == known.T @ known) & ~np.eye(len(cell), dtype=np.bool_)
+    chains = _Chains(labels[:, cell], colour, _components(same > 0), adjacent, bits, label)
+    return chains if _explain(chains) else None
+
+
+def _components(joined: Bits) -> Numbers:
+    """(n) a number of each one's component in a graph (n, n)."""
+    number = np.arange(len(joined))
+    while True:
+        least = np.where(joined | np.eye(len(joined), dtype=np.bool_), number, len(joined)).min(axis=1)
+        if (least == number).all():
+            return number
+        number = least
+
+
+def _explain(chains: _Chains) -> bool:
+    """Whether each label is on one chain. By the way they were found, adjacent nodes have the same label."""
+    owned = chains.label >= 0
+    number = np.where(owned, np.arange(owned.shape[1]), owned.shape[1]).astype(np.int32)
+    neighbours = [np.append(np.flatnonzero(row), node) for node, row in enumerate(chains.adjacent)]
+    while True:
+        least = np.stack([number[:, some].min(axis=1) for some in neighbours], axis=1)
+        least[~owned] = owned.shape[1]
+        if (least == number).all():
+            break
+        number = least
+    firsts = (number == np.arange(owned.shape[1])) & owned
+    ordered = np.sort(chains.label, axis=1)
+    distinct = (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1) + 1 - (ordered[:, 0] < 0)
+    return bool((firsts.sum(axis=1) == distinct).all())
+
+
+class _Queries:
+    """Queries of a circuit for labels on two sides."""
+
+    def __init__(self, circuit: Circuit, chains: _Chains) -> None:
+        self._circuit = circuit
+        self._chains = chains
+        self._rng = np.random.default_rng(1)
+        self._builder = CircuitBuilder.extending(circuit.pool)
+        self._connections: dict[tuple[int, bytes, bytes], int | None] = {}
+        self._labels = chains.labels[chains.labels >= 0]
+        self._bases = [self._bases_of(owner) for owner in np.unique(chains.owner).tolist()]
+
+    def _bases_of(self, owner: int) -> tuple[Numbers, list[tuple[Bits, int]]]:
+        """The nodes of an owner, and positions without labels (fluents), each with a label of the owner there."""
+        chains = self._chains
+        nodes = np.flatnonzero(chains.owner == owner)
+        position, node = np.nonzero(chains.label[:, nodes] >= 0)
+        found = []
+        for one in self._rng.choice(len(position), BASES).tolist():
+            base = chains.facts[position[one]].copy()
+            base[self._labels] = False
+            base[chains.colour] = False
+            found.append((base, int(chains.label[position[one], nodes[node[one]]])))
+        return nodes, found
+
+    def answered(self) -> Circuit | None:
+        """The circuit with terminal and goals without labels; None where that is not known."""
+        pool, outputs = self._circuit.pool, self._circuit.outputs
+        roots = np.concatenate((outputs.terminal, outputs.goal))
+        live = np.flatnonzero(mark_live(pool, roots, outputs.loop_signal, outputs.loop_definition))
+        labels = set(self._labels.tolist())
+        inputs: dict[int, list[int]] = {}
+        """Of signals that read labels; empty for these."""
+        for signal in live.tolist():
+            if pool.kind[signal] == LOOP:
+                return None
+            if pool.kind[signal] == FLUENT:
+                if signal - 1 in labels:
+                    inputs[signal] = []
+                continue
+            items = pool.items[pool.start[signal] : pool.start[signal] + pool.size[signal]].tolist()
+            if any(item >> 1 in inputs for item in items):
+                inputs[signal] = items
+        answers: dict[int, int] = {}
+        asked: set[int] = set()
+        pending = {literal >> 1 for literal in roots.tolist()} & inputs.keys()
+        for _ in range(MOST_ROUNDS):
+            if len(pending) > MOST_QUERIES or any(not inputs[signal] for signal in pending):
+                return None
+            asked |= pending
+            answers |= self._answers(sorted(pending))
+            pending = {item >> 1 for signal in pending - answers.keys() for item in inputs[signal]}
+            pending = (pending & inputs.keys()) - asked
+        if pending:
+            return None
+        literals = 2 * np.arange(len(pool.kind), dtype=np.int32)
+        for signal in sorted(asked):
+            answer = answers.get(signal)
+            if answer is None:
+                answer = self._builder.both(*(int(literals[item >> 1]) ^ (item & 1) for item in inputs[signal]))
+            literals[signal] = answer
+
+        def mapped(some: NDArray[np.int32]) -> NDArray[np.int32]:
+            found: NDArray[np.int32] = (literals[some >> 1] ^ (some & 1)).astype(np.int32)
+            return found
+
+        outputs = outputs._replace(terminal=mapped(outputs.terminal), goal=mapped(outputs.goal))
+        return replace(self._circuit, pool=self._builder.pool, outputs=outputs)
+
+    def _answers(self, signals: Sequence[int]) -> dict[int, int]:
+        """Those of some signals that are queries, with literals without labels that mean the same."""
+        none = np.zeros(0, np.int32)
+        outputs = Outputs(
+            legal=2 * np.array(signals, np.int32),
+            next=np.full(len(self._circuit.fluents), FALSE, np.int32),
+            terminal=np.array([FALSE], np.int32),
+            goal=none,
+            loop_signal=none,
+            loop_definition=none,
+        )
+        # A game with a move for each signal, legal where that is true.
+        moves: list[list[Term]] = [[str(signal) for signal in signals]]
+        game = replace(self._circuit, roles=("",), moves=moves, goals=[[]], pool=self._builder.pool, outputs=outputs)
+        machine = CircuitMachine(compiled_game(game))
+        found = {}
+        for place, signal in enumerate(signals):
+            literal = self._answer(partial(_legality, machine, place))
+            if literal is not None:
+                found[signal] = literal
+        return found
+
+    def _answer(self, ask: Callable[[Bits], Bits]) -> int | None:
+        """The literal of a signal, whose values in states (n, fluents) `ask` tells; None if it is no query."""
+        negated = bool(ask(self._bases[0][1][0][0][None])[0])
+        parts = []
+        for nodes, bases in self._bases:
+            tests = [partial(self._with_label, ask, negated, nodes, *base) for base in bases]
+            one, other = _sides(tests[0], len(nodes))
+            chosen = self._rng.random((SUBSETS, len(nodes))) < self._rng.random((SUBSETS, 1))
+            expected = chosen[:, one].any(axis=1) & chosen[:, other].any(axis=1)
+            if any((test(chosen) != expected).any() for test in tests):
+                return None
+            if one.any():
+                parts.append((nodes, one, other))
+        literals = [self._connection(*part) for part in parts]
+        known = [literal for literal in literals if literal is not None]
+        return self._builder.either(*known) ^ negated if 0 < len(known) == len(literals) else None
+
+    def _with_label(
+        self, ask: Callable[[Bits], Bits], negated: bool, nodes: Numbers, base: Bits, label: int, chosen: Bits
+    ) -> Bits:
+        """The signal's values (n), with one label on chosen nodes (n, nodes)."""
+        states = np.repeat(base[None], len(chosen), axis=0)
+        states[:, self._chains.colour[nodes]] = chosen
+        states[:, self._chains.labels[label, nodes]] = chosen
+        return np.not_equal(ask(states), negated)
+
+    def _connection(self, nodes: Numbers, one: Bits, other: Bits) -> int | None:
+        """The literal of "a chain of these nodes is on both sides" (nodes); None if it is too large."""
+        key = (int(nodes[0]), one.tobytes(), other.tobytes())
+        if key not in self._connections:
+            neighbours = [np.flatnonzero(row).tolist() for row in self._chains.adjacent[np.ix_(nodes, nodes)]]
+            cells = (2 * (self._chains.colour[nodes] + 1)).tolist()
+            sides = np.flatnonzero(one).tolist(), np.flatnonzero(other).tolist()
+            self._connections[key] = connect(self._builder, cells, neighbours, *sides, MOST_GATES)
+        return self._connections[key]
+
+
+def _legality(machine: CircuitMachine, move: int, facts: Bits) -> Bits:
+    """Whether a move is legal in states (n, fluents)."""
+    return machine.legal_of(packed(facts))[0][:, move]
+
+
+def _sides(holds: Callable[[Bits], Bits], n: int) -> tuple[Bits, Bits]:
+    """The sides (n) of a query, if it is one: `holds` tells (m) whether sets of nodes (m, n) satisfy it."""
+    single = np.eye(n, dtype=np.bool_)
+    both = holds(single)
+    prefixes = np.tri(n, dtype=np.bool_) & ~both
+    satisfied = holds(prefixes)
+    if not satisfied.any():
+        return both, both
+    last = int(satisfied.argmax())
+    first = int(holds(prefixes | single[last]).argmax())
+    one, other = (holds((single | single[node]) & ~both) for node in (last, first))
+    return one | both, other | both
