@@ -1,0 +1,105 @@
+"""Engines of others: their contract, and how the user names one."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TypeAlias
+
+from agent.errors import InputError
+from games.machine import Term
+from protocol.kif import write
+
+ENTRY_POINTS = "ggp_agent.outside"
+"""Entry points of engines from other packages: the name on the command line, and a `MakeOutside`."""
+
+
+class OutsideEngine(ABC):
+    """A specialist of one game of two players who take turns, in the words of its author.
+
+    Moves are spelled as the engine spells them; `spell` is the only link to those of the rulesheet. A `line` holds the
+    moves since the first position. Methods run one at a time, some in other threads. Whatever they raise ends the
+    series.
+    """
+
+    name: str
+    """Name in tables and logs."""
+    unit: str = "nodes"
+    """What a rung counts: `nodes` a move, or `ms`."""
+
+    @abstractmethod
+    def spell(self, role: str, move: Term) -> str | None:
+        """Returns a role's move in the engine's words; None for one that the engine does not know, as `noop`."""
+
+    @abstractmethod
+    def legal(self, line: Sequence[str]) -> Collection[str]:
+        """Returns all moves of the side to move; none where the game is over."""
+
+    @abstractmethod
+    def choose(self, line: Sequence[str], rung: int | None) -> str:
+        """Returns a move, found with that many of `unit`; None: the best that it can find."""
+
+    def values(self, line: Sequence[str]) -> Mapping[str, float]:
+        """Returns the exact value of each legal move to the side to move, higher being better, distances left out."""
+        raise InputError(f"{self.name} does not know the value of moves: without --share it can be met in matches")
+
+    def is_pass(self, move: str) -> bool:
+        """Whether a move stands for having none: rulesheets do not call that a move."""
+        return False
+
+    def result(self, line: Sequence[str]) -> float | None:
+        """Returns the points (0, 0.5, 1) of who made the last move of a game that is over; None: it does not say."""
+        return None
+
+    def new_game(self) -> None:  # noqa: B027 - some have nothing to forget
+        """Forgets the game before."""
+
+    def close(self) -> None:  # noqa: B027 - some have nothing to end
+        """Ends the engine, from any thread."""
+
+    def spelled(self, role: str, moves: Sequence[Term]) -> dict[str, Term]:
+        """Returns those of a role's moves that the engine knows, by its words."""
+        return {text: move for move in moves if (text := self.spell(role, move)) is not None}
+
+    def after(self, line: Sequence[str], roles: Sequence[Term], joint_move: Sequence[Term]) -> list[str]:
+        """Returns the line with one more joint move of the rulesheet. The engine passes where nobody has a move."""
+        made = [
+            text for role, move in zip(roles, joint_move, strict=True) for text in self.spelled(write(role), [move])
+        ]
+        return [*line, *(made or filter(self.is_pass, self.legal(line)))]
+
+
+MakeOutside: TypeAlias = Callable[[dict[str, str]], OutsideEngine]
+"""Makes an engine with the options of the command line."""
+
+
+def make_outside(text: str, options: dict[str, str]) -> OutsideEngine:
+    """Returns the engine of that name, of a Python file with a function `make`, or of a command that speaks UCI.
+
+    Raises `InputError`.
+    """
+    for point in entry_points(group=ENTRY_POINTS, name=text):
+        make: MakeOutside = point.load()
+        return make(options)
+    if not text.endswith(".py"):
+        from agent.lab.ladder.uci import UciEngine
+
+        return UciEngine(shlex.split(text), options)
+    spec = importlib.util.spec_from_file_location("outside_engine", Path(text))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        make = module.make
+    except OSError as error:
+        raise InputError(f"{text}: {error.strerror}") from None
+    except AttributeError:
+        raise InputError(f"{text}: has no function make(options)") from None
+    except ImportError as error:
+        raise InputError(f"{text}: {error}") from None
+    return make(options)
