@@ -150,23 +150,27 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
                 print(f"the same command goes on from {options.log}", file=sys.stderr)
             raise
         kept = [kept_moves(engine, machine, result, player.label) for result in rating.results if options.share]
-    data = {"player": player.spec, "engine": spec, **settings.as_json(), **rating.as_json()}
+    data = {"player": player.spec, "engine": spec, **settings.as_json(), "game": sheet.name}
     return OK, data | (_show_share(rating, kept) if options.share else _show_rung(rating)) | _show_turns(rating)
 
 
 def _show_share(rating: GameRating, kept: Sequence[Kept]) -> dict[str, object]:
-    """Prints points and kept moves; returns the latter as data."""
+    """Prints points and kept moves, and returns them as data."""
     from agent.lab.ladder.kept import Kept
 
-    for tally in rating.by_rung.values():
+    whole, tallies = sum(kept, Kept()), list(rating.by_rung.values())
+    for tally in tallies:
         print(f"points: {tally}")
-    whole = sum(kept, Kept())
     print(whole)
-    return {"kept": whole.as_json(), "kept_by_match": [one.as_json() for one in kept]}
+    return {
+        "points": [tally.as_json() for tally in tallies],
+        "kept": whole.as_json(),
+        "kept_by_match": [[one.kept, one.moves] for one in kept],
+    }
 
 
 def _show_rung(rating: GameRating) -> dict[str, object]:
-    """Prints the results at each rung, and where half of the points is; returns the latter in rungs as data."""
+    """Prints the results at each rung, and the one of half of the points; returns them as data."""
     from agent.lab.tables import print_table
 
     ladder, found = rating.ladder, rating.estimate
@@ -188,7 +192,7 @@ def _show_rung(rating: GameRating) -> dict[str, object]:
         f"half of the points at {texts[0]} {ladder.unit} a move (95 %: {texts[1]}..{texts[2]}), "
         f"{middle} rungs of {1 << ladder.doublings} above {ladder.lowest} ({low}..{high})"
     )
-    return {"rung": middle, "rung_low": low, "rung_high": high}
+    return {**rating.as_json(), "rung": middle, "rung_low": low, "rung_high": high}
 
 
 def _show_turns(rating: GameRating) -> dict[str, object]:

@@ -5,6 +5,7 @@ Legal moves are those of `go perft 1`, which Stockfish and its relatives know.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
@@ -14,9 +15,6 @@ from agent.errors import CommandError, InputError
 from agent.lab.ladder.outside import OutsideEngine
 from games.machine import Term
 from protocol.kif import write
-
-END_SECONDS = 2.0
-"""Longest wait for an engine that is told to quit."""
 
 _DIVIDED = re.compile(r"(\S+): \d+")
 _OPTION = re.compile(r"option name (.+?) type ")
@@ -34,7 +32,7 @@ class UciEngine(OutsideEngine):
         try:
             # In a session of its own, so that Ctrl-C ends the series first.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True
             )
         except OSError as error:
             raise InputError(f"{command[0]}: {error.strerror}") from None
@@ -83,26 +81,23 @@ class UciEngine(OutsideEngine):
         self._ask("readyok", "ucinewgame", "isready")
 
     def close(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        # It has nothing to save, and may be thinking.
+        self._process.kill()
+        with contextlib.suppress(BrokenPipeError), self._process:
+            pass
 
     def _ask(self, last: str, *commands: str) -> list[str]:
         """Returns the lines of an answer; `last` begins the last one. Raises `CommandError` where the engine ends."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         lines: list[str] = []
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write("".join(f"{command}\n" for command in commands))
             self._process.stdin.flush()
             for text in self._process.stdout:
                 lines.append(text.strip())
                 if text.startswith(last):
                     return lines
-        except (BrokenPipeError, ValueError):
-            pass
         raise CommandError(f"{self.name} has ended, after `{commands[-1]}`")
 
 
