@@ -94,7 +94,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     """Plays the matches, and prints the rung. Raises `CommandError`."""
     from agent.kernels.progress import prepare
     from agent.lab.ladder.kept import kept_moves
-    from agent.lab.ladder.outside import OutsideEngine, make_outside
+    from agent.lab.ladder.named import make_outside
+    from agent.lab.ladder.outside import OutsideEngine
     from agent.lab.ladder.rules import check_rules
     from agent.lab.ladder.seat import OutsidePlayer
     from agent.lab.tournament.contenders import Contender, parse_contender

@@ -61,20 +61,20 @@ class Simulated:
         """Nothing to end."""
 
 
-@pytest.mark.parametrize("strength", [1.0, 5.0, 9.5, 13.0])
+@pytest.mark.parametrize("strength", [1.0, 9.5])
 def test_the_rung_of_half_of_the_points_is_found(strength: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first rung it climbs and descends one by one, and ends near the right one, with an interval."""
     monkeypatch.setattr(yardstick, "MatchPlayer", Simulated)
     monkeypatch.setattr(Simulated, "strength", strength)
     settings = Settings(7, 1, 1, 1, "none", 1, balanced=True)
     player = Contender("us", "", "engine")
-    (rating,) = rate(player, [load("tic_tac_toe")], settings, matches=120, ladder=RUNGS)
+    (rating,) = rate(player, [load("tic_tac_toe")], settings, matches=80, ladder=RUNGS)
     heights = [height for height, _ in rating.scores]
     assert heights[:2] == [4, 4]
     assert max(abs(heights[n + 1] - heights[n]) for n in range(len(heights) - 1)) == 2
     found = rating.estimate
     assert found.low < strength < found.high
-    assert found.high - found.low < 3
+    assert found.high - found.low < 4
     assert len({json.dumps(result.opening) for result in rating.results}) == len(rating.results) / 2
     assert RUNGS.text(found.strength) == f"{float(f'{100 * 2**found.strength:.2g}'):g}"
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
 
 from agent.errors import CommandError, InputError
+from agent.lab.ladder import named
 from agent.lab.ladder.kept import Kept, kept_moves
-from agent.lab.ladder.outside import make_outside
+from agent.lab.ladder.named import make_outside
 from agent.lab.ladder.rules import check_rules
 from agent.lab.ladder.uci import UciEngine
 from agent.lab.tournament.results import MatchResult
@@ -118,6 +120,15 @@ def test_options_that_an_engine_lacks_are_refused(fake: StartFake) -> None:
     with pytest.raises(InputError, match=r"nowhere\.py: No such file"):
         make_outside("nowhere.py", {})
     assert make_outside(games.__file__, {"heap": "8"}).legal(["2"] * 3) == ["1", "2"]
+
+
+def test_engines_of_other_packages_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry point makes them."""
+    point = EntryPoint("heaps", f"{games.__name__}:make", named.ENTRY_POINTS)
+    monkeypatch.setattr(named, "entry_points", lambda **found: EntryPoints([point]).select(**found))
+    assert make_outside("heaps", {}).name == "heaps"
+    with pytest.raises(InputError, match="heap: No such file"):
+        make_outside("heap", {})
 
 
 def test_moves_that_keep_the_value_are_counted() -> None:
