@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from agent.search.kernel_groups import playing
 
 if TYPE_CHECKING:
     from agent.commands.options import Commands
-    from agent.lab.ladder.kept import Kept
     from agent.lab.tournament.yardstick import GameRating
 
 START_CLOCK, PLAY_CLOCK = 20, 1
@@ -93,7 +93,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Plays the matches, and prints the rung. Raises `CommandError`."""
     from agent.kernels.progress import prepare
-    from agent.lab.ladder.kept import kept_moves
+    from agent.lab.ladder.kept import kept_values
     from agent.lab.ladder.named import make_outside
     from agent.lab.ladder.outside import OutsideEngine
     from agent.lab.ladder.rules import check_rules
@@ -102,6 +102,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.lab.tournament.engine_player import engine_names
     from agent.lab.tournament.report import progress
     from agent.lab.tournament.results import Settings
+    from agent.lab.tournament.series import check_balanced
     from agent.lab.tournament.yardstick import NARROW, Ladder, rate
     from agent.sheet import load
 
@@ -113,6 +114,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         rungs.append(rungs[-1] << DOUBLINGS)
     if options.first not in rungs:
         raise InputError(f"{options.first} is no rung; there are {', '.join(map(str, rungs))}")
+    check_balanced(settings, [sheet])
     prepare(playing()).close()
     machine = sheet.machine()
     with _on_cores(options.cores), closing(make_outside(options.engine, dict(options.option))) as engine:
@@ -150,24 +152,28 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
             if options.log is not None:
                 print(f"the same command goes on from {options.log}", file=sys.stderr)
             raise
-        kept = [kept_moves(engine, machine, result, player.label) for result in rating.results if options.share]
+        kept = [kept_values(engine, machine, result, player.label) for result in rating.results if options.share]
     data = {"player": player.spec, "engine": spec, **settings.as_json(), "game": sheet.name}
     return OK, data | (_show_share(rating, kept) if options.share else _show_rung(rating)) | _show_turns(rating)
 
 
-def _show_share(rating: GameRating, kept: Sequence[Kept]) -> dict[str, object]:
-    """Prints points and kept moves, and returns them as data."""
-    from agent.lab.ladder.kept import Kept
+def _show_share(rating: GameRating, kept: list[list[bool]]) -> dict[str, object]:
+    """Prints points and kept moves, by match, and returns them as data."""
+    from agent.lab.tally import Tally
 
-    whole, tallies = sum(kept, Kept()), list(rating.by_rung.values())
-    for tally in tallies:
-        print(f"points: {tally}")
-    print(whole)
-    return {
-        "points": [tally.as_json() for tally in tallies],
-        "kept": whole.as_json(),
-        "kept_by_match": [[one.kept, one.moves] for one in kept],
-    }
+    played, moves = Tally(), Tally()
+    for _, share in rating.scores:
+        played = played.plus(round(2 * share) - 1)
+    for one in chain.from_iterable(kept):
+        moves = moves.plus(1 if one else -1)
+    print(f"points: {played}" if played.games else "no match was finished")
+    if moves.games:
+        low, high = moves.interval()
+        print(
+            f"{moves.wins} of {moves.games} moves with something to lose kept the value: {100 * moves.share:.1f} % "
+            f"(95 % interval {100 * low:.1f}..{100 * high:.1f}, if moves are independent)"
+        )
+    return {"matches": played.as_json(), "kept": moves.as_json(), "kept_by_match": kept}
 
 
 def _show_rung(rating: GameRating) -> dict[str, object]:

@@ -112,9 +112,12 @@ def test_a_share_of_kept_values_is_told(heap: list[str], tmp_path: Path, capsys:
     """Against the perfect player, the first legal move keeps the value where that is to take one."""
     result = tmp_path / "result.json"
     assert main([*heap, "--share", "--matches", "4", "--json", str(result)]) == OK
-    kept = json.loads(result.read_text())["kept"]
+    data = json.loads(result.read_text())
+    kept = data["kept"]
     assert kept["low"] <= kept["share"] <= kept["high"]
-    assert f"{kept['kept']} of {kept['moves']} moves with something to lose" in capsys.readouterr().out
+    assert [kept["wins"], kept["losses"], sum(map(len, data["kept_by_match"]))] == [2, 1, 3]
+    assert [data["matches"]["wins"], data["matches"]["losses"]] == [1, 3]
+    assert "2 of 3 moves with something to lose kept the value: 66.7 %" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -122,6 +125,7 @@ def test_a_share_of_kept_values_is_told(heap: list[str], tmp_path: Path, capsys:
     [
         (["--option", "heap=8"], "heaps plays other rules"),
         (["--first", "101"], "101 is no rung; there are 25, 100, 400"),
+        (["--share", "--opening", "9"], "choose shorter openings"),
         (["--option", "fails=1"], "heaps failed: ZeroDivisionError: division by zero"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 
 from agent.errors import CommandError, InputError
 from agent.lab.ladder import named
-from agent.lab.ladder.kept import Kept, kept_moves
+from agent.lab.ladder.kept import kept_values
 from agent.lab.ladder.named import make_outside
 from agent.lab.ladder.rules import check_rules
 from agent.lab.ladder.uci import UciEngine
@@ -139,6 +139,5 @@ def test_moves_that_keep_the_value_are_counted() -> None:
         "heap", 1, ["us", "heaps"], ["", ""], "", ["one", "two"], "finished", [0, 100], moves[:1], moves[1:], [], 1.0
     )
     # From heaps of 6 and 3 all moves lose. From 5 the first role should have taken 2; from 4 the second takes 1.
-    assert kept_moves(HeapEngine(), machine_of(HEAP), result, "us") == Kept(1, 0)
-    assert kept_moves(HeapEngine(), machine_of(HEAP), result, "heaps") == Kept(1, 1)
-    assert str(Kept(43, 38)).startswith("38 of 43 moves with something to lose kept the value: 88.4 %")
+    assert kept_values(HeapEngine(), machine_of(HEAP), result, "us") == [False]
+    assert kept_values(HeapEngine(), machine_of(HEAP), result, "heaps") == [True]
