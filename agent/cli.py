@@ -12,9 +12,22 @@ from agent.commands import inspect, match, ping, play, replay, serve, validate
 from agent.commands.completion import add_completion
 from agent.commands.options import DIFFERENT, INTERRUPTED, UNREAD, WRONG_INPUT, write_json
 from agent.console import open_streams, quietness
-from agent.lab.commands import balance, bench, conform, gaps, perft, rate, soak, solve, tactics, tournament, train
+from agent.lab.commands import (
+    balance,
+    bench,
+    conform,
+    gaps,
+    ladder,
+    perft,
+    rate,
+    soak,
+    solve,
+    tactics,
+    tournament,
+    train,
+)
 
-LABORATORY = (bench, conform, tactics, perft, solve, soak, gaps, train)
+LABORATORY = (bench, conform, ladder, tactics, perft, solve, soak, gaps, train)
 """Commands below `ggp-agent lab`, in the order of its help."""
 
 MOVED = {

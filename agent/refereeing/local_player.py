@@ -14,7 +14,7 @@ class LocalPlayer(ABC):
     The referee asks it together with the players over HTTP, and judges its moves in the same way. States belong to the
     referee's machine; moves are spelled as in the rulesheet, without scrambling. The methods run one at a time on the
     referee's event loop, so long work belongs in a thread. They are cancelled when the clock is over (if `timed`) or
-    the match is aborted.
+    the match is aborted. A `CommandError` ends the match; any other error counts as one of the player's.
     """
 
     timed: bool = True

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from agent.errors import CommandError
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import Kind, MatchRecord, PlayerError, Request
 from games.machine import GameError, State, StateMachine, Term
@@ -98,12 +99,12 @@ class Referee:
     async def run(self) -> MatchRecord:
         """Plays the match to its end.
 
-        Raises `GameError` where the reference machine gives up, and `OSError` where a watcher cannot print. Then, and
-        when cancelled, it sends ABORT first.
+        Raises `GameError` where the reference machine gives up, `OSError` where a watcher cannot print, and the
+        `CommandError` of a local player. Then, and when cancelled, it sends ABORT first.
         """
         try:
             await self._play()
-        except (asyncio.CancelledError, GameError, OSError):
+        except (asyncio.CancelledError, CommandError, GameError, OSError):
             await self._abort()
             raise
         return self.record
@@ -125,7 +126,7 @@ class Referee:
             asyncio.create_task(self._ask(participant, 0, "start", state, ())) for participant in self._participants
         ]
         if not record.taken_back:
-            await asyncio.wait(self._starting)
+            await asyncio.gather(*self._starting)
         # Else a person need not wait for the others, who get ready during the person's move.
         self._watcher.started(record)
         while not await asyncio.to_thread(machine.terminal, state):
@@ -157,6 +158,8 @@ class Referee:
             if isinstance(participant.client, LocalPlayer):
                 try:
                     await participant.client.follow(joint_move, state)
+                except CommandError:
+                    raise
                 except Exception as error:
                     log.exception("%s: %s fails", self.record.match_id, participant.player)
                     self._blame(participant, step, "play", "failed", f"{type(error).__name__}: {error}")
@@ -224,6 +227,8 @@ class Referee:
         except TimeoutError:
             self._blame(participant, step, request, "late", f"no reply within {self._clock(request):g} s")
             return None
+        except CommandError:
+            raise
         except Exception as error:
             # An error of a local player: the match goes on.
             log.exception("%s: %s fails", self.record.match_id, participant.player)

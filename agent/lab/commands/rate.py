@@ -60,7 +60,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.lab.tournament.engine_player import engine_names
     from agent.lab.tournament.report import progress
     from agent.lab.tournament.results import Settings
-    from agent.lab.tournament.yardstick import estimate, estimate_json, playouts, rate
+    from agent.lab.tournament.yardstick import LEVELS as LADDER
+    from agent.lab.tournament.yardstick import rate
     from agent.search.levels import LEVELS
     from agent.sheet import load
 
@@ -82,18 +83,18 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         if options.log is not None:
             print(f"the same command goes on from {options.log}", file=sys.stderr)
         raise
-    overall = estimate([rating.likelihood for rating in ratings])
+    overall = LADDER.estimate([rating.likelihood for rating in ratings])
     games = [rating.as_json() for rating in ratings]
-    lines = [(rating.game, estimate([rating.likelihood]), len(rating.results)) for rating in ratings]
+    lines = [(rating.game, rating.estimate, len(rating.results)) for rating in ratings]
     lines.append(("all games", overall, sum(len(rating.results) for rating in ratings)))
     print_table(
         [("half of the points in", "left"), ("playouts a move", "right"), ("95 %", "right"), ("matches", "right")],
         [
-            [game, playouts(found.strength), f"{playouts(found.low)}..{playouts(found.high)}", str(matches)]
+            [game, LADDER.text(found.strength), f"{LADDER.text(found.low)}..{LADDER.text(found.high)}", str(matches)]
             for game, found, matches in lines
         ],
     )
     print("levels: " + ", ".join(f"{name} {level.nodes}" for name, level in LEVELS.items()))
     if errors := sum(int(str(game["errors"])) for game in games):
         print(f"errors of the player: {errors} (the log has them)")
-    return OK, {"player": player.spec, **settings.as_json(), **estimate_json(overall), "games": games}
+    return OK, {"player": player.spec, **settings.as_json(), **LADDER.as_json(overall), "games": games}

@@ -12,7 +12,8 @@ from agent.errors import InputError
 from agent.search.levels import level_of
 from protocol.client import given_twice
 
-Kind: TypeAlias = Literal["engine", "random", "legal", "agent", "address"]
+Kind: TypeAlias = Literal["engine", "random", "legal", "agent", "address", "outside"]
+"""The last is an engine of others, which the command line of a tournament does not name."""
 
 _LABEL = re.compile(r"([A-Za-z0-9_.+-]+)=(.+)")
 _ENGINE = re.compile(

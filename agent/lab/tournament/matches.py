@@ -6,9 +6,10 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from agent.errors import InputError
 from agent.lab.tournament.balance import is_balanced
@@ -32,6 +33,9 @@ from protocol.scramble import make_scrambler
 
 TextOpening = list[list[str]]
 """[plies][roles], as the rulesheet spells moves."""
+
+SeatOutside: TypeAlias = Callable[[Contender, StateMachine, int, Opening], LocalPlayer]
+"""Lets a player of kind `outside` play a role after an opening."""
 
 
 @dataclass(frozen=True)
@@ -75,26 +79,38 @@ class RandomMove(LocalPlayer):
 class MatchPlayer:
     """Plays matches, and draws openings, in a worker; keeps what the next one can use."""
 
-    def __init__(self, settings: Settings, contenders: Mapping[str, Contender], sheets: Mapping[str, Sheet]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        contenders: Mapping[str, Contender],
+        sheets: Mapping[str, Sheet],
+        outside: SeatOutside | None = None,
+    ) -> None:
+        """`outside` makes the contenders of that kind."""
         self._settings = settings
         self._contenders = contenders
         self._sheets = sheets
+        self._outside = outside
         self._machines: dict[str, StateMachine] = {}
         self._agents: list[AgentProcess] = []
         if settings.balanced or any(contender.kind == "engine" for contender in contenders.values()):
             for name in playing():
                 kernel_groups()[name].load()
 
-    def draw(self, game: str, number: int) -> Opening:
-        """Returns an opening for a round of a game. Raises `InputError` where there is none.
+    def draw(self, game: str, number: int, others: Iterable[TextOpening] = ()) -> TextOpening:
+        """Returns an opening for a round of a game, to another position than `others`.
 
-        The same at each call, unless openings are to be balanced: that depends on time.
+        Raises `InputError` where there is none. The same at each call, unless openings are to be balanced: that depends
+        on time.
         """
         settings, machine = self._settings, self._machine(game)
-        seed = f"{settings.seed} {game} {number}"
-        if settings.balanced:
-            return draw_opening(machine, settings.opening_plies, seed, lambda opening: is_balanced(machine, opening))
-        return draw_opening(machine, settings.opening_plies, seed)
+        known = {after(machine, _read(other)) for other in others}
+
+        def accept(opening: Opening) -> bool:
+            return after(machine, opening) not in known and (not settings.balanced or is_balanced(machine, opening))
+
+        opening = draw_opening(machine, settings.opening_plies, f"{settings.seed} {game} {number}", accept)
+        return [[write(move) for move in joint_move] for joint_move in opening]
 
     def play(self, pairing: Pairing, given: TextOpening | None = None) -> Iterator[MatchResult]:
         """Plays a match from the opening `given`, or that of its round; yields its result.
@@ -106,10 +122,7 @@ class MatchPlayer:
         machine = self._machine(pairing.game)
         seats = [index for index, role in enumerate(machine.roles) if not is_random_role(role)]
         contenders = [self._contenders[label] for label in pairing.seats]
-        if given is None:
-            opening = self.draw(pairing.game, pairing.round)
-        else:
-            opening = [[read_one(move) for move in joint_move] for joint_move in given]
+        opening = _read(self.draw(pairing.game, pairing.round) if given is None else given)
         record = MatchRecord(
             game=sheet.name,
             match_id=f"tournament.{pairing.round}.{time.time_ns() // 1000}",
@@ -190,6 +203,9 @@ class MatchPlayer:
                     except InputError as error:
                         raise InputError(f"{contender.label}, {sheet.name}: {error}") from None
                     clients[role] = EnginePlayer(engine, contender.seconds, contender.start_seconds, turn)
+                elif contender.kind == "outside":
+                    assert self._outside is not None
+                    clients[role] = self._outside(contender, machine, role, opening)
                 elif contender.kind == "random":
                     clients[role] = RandomMove(f"{self._seed(pairing)} {role} {contender.seed}")
                 else:
@@ -200,6 +216,10 @@ class MatchPlayer:
             moves = [tuple(joint_move) for joint_move in opening]
             await Referee(machine, sheet.rulesheet, scrambler, participants, record, opening=moves).run()
         return clients
+
+
+def _read(opening: TextOpening) -> Opening:
+    return [[read_one(move) for move in joint_move] for joint_move in opening]
 
 
 def _first_to_choose(
@@ -228,6 +248,6 @@ def open_drawing(settings: Settings, sheets: Mapping[str, Sheet]) -> Callable[[G
     player = MatchPlayer(settings, {}, sheets)
 
     def draw(wanted: GameRound) -> Iterator[TextOpening]:
-        yield [[write(move) for move in joint_move] for joint_move in player.draw(wanted.game, wanted.number)]
+        yield player.draw(wanted.game, wanted.number)
 
     return draw

@@ -27,7 +27,7 @@ def draw_opening(
         opening = random_opening(machine, plies, generator)
         if accept(opening):
             return opening
-    raise InputError(f"no opening of {plies} random plies is balanced")
+    raise InputError(f"no further opening of {plies} random plies is balanced")
 
 
 def random_opening(machine: StateMachine, plies: int, generator: random.Random) -> Opening:

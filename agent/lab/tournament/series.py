@@ -93,7 +93,7 @@ def run_tournament(
     if len(sheets) < len(games):
         raise InputError("two of the games have the same name; a tournament tells games apart by their files' names")
     if settings.balanced:
-        _check_balanced(settings, list(sheets.values()))
+        check_balanced(settings, list(sheets.values()))
     pairings = schedule(contenders, list(sheets.values()), rounds)
     by_label = {contender.label: contender for contender in contenders}
     file = None if log is None else MatchLog(log, settings.as_json(), read_result, {"balanced": False})
@@ -142,7 +142,7 @@ def run_tournament(
     return Standings(contenders, list(sheets), results.values(), lost)
 
 
-def _check_balanced(settings: Settings, sheets: Sequence[Sheet]) -> None:
+def check_balanced(settings: Settings, sheets: Sequence[Sheet]) -> None:
     """Raises `InputError` where no opening can be balanced."""
     if settings.opening_plies == 0:
         raise InputError("balanced openings have at least one ply: name their length by --opening")

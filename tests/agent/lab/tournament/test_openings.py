@@ -21,6 +21,7 @@ from agent.lab.tournament.series import run_tournament
 from agent.search.engine import Limit, Opinion
 from agent.sheet import load
 from games.gdl.running.machine import CircuitMachine
+from protocol.kif import read_one
 
 BALANCED = Settings(seed=0, opening_plies=3, start_clock=600, play_clock=600, scramble="none", cores=1, balanced=True)
 
@@ -47,7 +48,8 @@ def test_balanced_openings_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     for number in range(1, 3):
         engine = ENGINES["general"](machine, 0)
         assert engine is not None
-        engine.begin(after(machine, player.draw(sheet.name, number)))
+        opening = [[read_one(move) for move in moves] for moves in player.draw(sheet.name, number)]
+        engine.begin(after(machine, opening))
         opinions: list[Opinion] = []
         engine.think(np.zeros(1, np.uint8), opinions.append, Limit(600.0))
         assert opinions[-1].final

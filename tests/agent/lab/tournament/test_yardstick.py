@@ -12,7 +12,7 @@ import pytest
 
 from agent.cli import main
 from agent.commands.options import OK, WRONG_INPUT
-from agent.lab.tournament.yardstick import TOP, estimate, likelihood, playouts
+from agent.lab.tournament.yardstick import LEVELS
 from agent.refereeing.agent_process import AgentProcess
 
 
@@ -22,23 +22,23 @@ def test_the_estimate_finds_a_player_of_known_strength(strength: float) -> None:
     generator = random.Random(4)
     scores: list[tuple[float, float]] = []
     for _ in range(100):
-        level = min(max(round(estimate([likelihood(scores)]).strength), 0), TOP)
+        level = min(max(round(LEVELS.estimate([LEVELS.likelihood(scores)]).strength), 0), LEVELS.top)
         won = generator.random() < 1 / (1 + np.exp(-0.7 * (strength - level)))
         scores.append((level, float(won)))
-    found = estimate([likelihood(scores)])
+    found = LEVELS.estimate([LEVELS.likelihood(scores)])
     assert found.low < strength < found.high
     assert found.high - found.low < 2.5
     # Three games of the same results tell more than one.
-    three = estimate([likelihood(scores)] * 3)
+    three = LEVELS.estimate([LEVELS.likelihood(scores)] * 3)
     assert three.strength == pytest.approx(found.strength)
     assert three.high - three.low == pytest.approx((found.high - found.low) / 3**0.5, rel=0.1)
 
 
 def test_players_beyond_the_ladder_are_told_so() -> None:
     """Whoever loses all matches against the lowest level, or wins all against the highest, is off the ladder."""
-    lost, won = estimate([likelihood([(0, 0.0)] * 8)]), estimate([likelihood([(TOP, 1.0)] * 8)])
-    assert [playouts(found.strength) for found in (lost, won)] == ["< 1", f"> {2**TOP}"]
-    assert playouts(10) == "1000"
+    for height, share, text in ((0, 0.0, "< 1"), (LEVELS.top, 1.0, "> 16384")):
+        assert LEVELS.text(LEVELS.estimate([LEVELS.likelihood([(height, share)] * 8)]).strength) == text
+    assert LEVELS.text(10) == "1000"
 
 
 def rated(*arguments: object) -> int:

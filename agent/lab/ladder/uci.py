@@ -1,0 +1,105 @@
+"""Engines that speak UCI, the Universal Chess Interface, such as Fairy-Stockfish.
+
+Legal moves are those of `go perft 1`, which Stockfish and its relatives know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from agent.errors import CommandError, InputError
+from agent.lab.ladder.outside import OutsideEngine
+from games.machine import Term
+from protocol.kif import write
+
+_DIVIDED = re.compile(r"(\S+): \d+")
+_OPTION = re.compile(r"option name (.+?) type ")
+_MATE = re.compile(r" score mate (-?\d+)")
+
+
+class UciEngine(OutsideEngine):
+    """One process of an engine."""
+
+    def __init__(self, command: Sequence[str], options: Mapping[str, str]) -> None:
+        """Starts it and sets its options, in their order. Raises `CommandError`."""
+        if not command:
+            raise InputError("no engine: name a command")
+        self.name = Path(command[0]).name
+        try:
+            # In a session of its own, so that Ctrl-C ends the series first.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True
+            )
+        except OSError as error:
+            raise InputError(f"{command[0]}: {error.strerror}") from None
+        known = [found[1] for line in self._ask("uciok", "uci") if (found := _OPTION.match(line))]
+        if unknown := [name for name in options if name not in known]:
+            self.close()
+            raise InputError(f"{self.name} has no option {unknown[0]}; it has: {', '.join(known)}")
+        self._ask("readyok", *(f"setoption name {name} value {value}" for name, value in options.items()), "isready")
+
+    def spell(self, role: str, move: Term) -> str | None:
+        """Returns `a2a3` for `(move 1 2 1 3)` and `(move a 2 a 3)`, and None for a word as `noop`.
+
+        Raises `InputError` for any other form: a subclass spells those.
+        """
+        if isinstance(move, str):
+            return None
+        cells = [cell for cell in move[1:] if isinstance(cell, str)]
+        if len(cells) != 4 or len(move) != 5:
+            raise InputError(f"{write(move)}: not from a file and a rank to another; spell it in a Python file")
+        return self.square(*cells[:2]) + self.square(*cells[2:])
+
+    def square(self, file: str, rank: str) -> str:
+        """Returns the engine's name of a cell."""
+        return (chr(ord("a") - 1 + int(file)) if file.isdecimal() else file) + rank
+
+    def legal(self, line: Sequence[str]) -> Collection[str]:
+        answer = self._ask("Nodes searched", _position(line), "go perft 1")
+        return [found[1] for text in answer if (found := _DIVIDED.fullmatch(text))]
+
+    def choose(self, line: Sequence[str], rung: int | None) -> str:
+        if rung is None:
+            raise InputError(f"{self.name} needs a limit")
+        limit = "movetime" if self.unit == "ms" else "nodes"
+        return self._ask("bestmove", _position(line), f"go {limit} {rung}")[-1].split()[1]
+
+    def is_pass(self, move: str) -> bool:
+        return move[: len(move) // 2] == move[len(move) // 2 :]
+
+    def result(self, line: Sequence[str]) -> float | None:
+        answer = self._ask("bestmove", _position(line[:-1]), f"go depth 1 searchmoves {line[-1]}")
+        mates = [int(found[1]) for text in answer if (found := _MATE.search(text))]
+        # A lost game is `mate 0` to some engines.
+        return 0.5 if not mates else float(mates[-1] > 0)
+
+    def new_game(self) -> None:
+        self._ask("readyok", "ucinewgame", "isready")
+
+    def close(self) -> None:
+        # It has nothing to save, and may be thinking.
+        self._process.kill()
+        with contextlib.suppress(BrokenPipeError), self._process:
+            pass
+
+    def _ask(self, last: str, *commands: str) -> list[str]:
+        """Returns the lines of an answer; `last` begins the last one. Raises `CommandError` where the engine ends."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        lines: list[str] = []
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write("".join(f"{command}\n" for command in commands))
+            self._process.stdin.flush()
+            for text in self._process.stdout:
+                lines.append(text.strip())
+                if text.startswith(last):
+                    return lines
+        raise CommandError(f"{self.name} has ended, after `{commands[-1]}`")
+
+
+def _position(line: Sequence[str]) -> str:
+    return " ".join(["position startpos", *(["moves", *line] if line else [])])

@@ -1,0 +1,143 @@
+"""Engines of others: their moves, their rules, their end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from agent.errors import CommandError, InputError
+from agent.lab.ladder import named
+from agent.lab.ladder.kept import kept_values
+from agent.lab.ladder.named import make_outside
+from agent.lab.ladder.rules import check_rules
+from agent.lab.ladder.uci import UciEngine
+from agent.lab.tournament.results import MatchResult
+from protocol.kif import read_one
+from tests.agent.lab.ladder import games
+from tests.agent.lab.ladder.games import HEAP, RACE, HeapEngine, machine_of
+
+FAKE = Path(__file__).with_name("fake_uci.py")
+
+StartFake = Callable[..., UciEngine]
+
+
+@pytest.fixture
+def fake() -> Iterator[StartFake]:
+    """Starts the fake engine with options."""
+    with ExitStack() as stack:
+
+        def start(kind: type[UciEngine] = UciEngine, **options: str) -> UciEngine:
+            engine = kind([sys.executable, str(FAKE)], options)
+            stack.callback(engine.close)
+            return engine
+
+        yield start
+
+
+class Turned(UciEngine):
+    """Names files by letters from the right."""
+
+    def square(self, file: str, rank: str) -> str:
+        return f"{' cba'[int(file)]}{rank}"
+
+
+def test_moves_between_cells_are_spelled(fake: StartFake) -> None:
+    """Numbers and letters of files are read, words have no spelling, other forms are left to a file of the user's."""
+    engine = fake()
+    for text, spelled in {"(move 1 2 1 3)": "a2a3", "(move h 7 g 8)": "h7g8", "noop": None}.items():
+        assert engine.spell("white", read_one(text)) == spelled
+    with pytest.raises(InputError, match=r"\(drop 3\): not from a file and a rank to another"):
+        engine.spell("white", read_one("(drop 3)"))
+    assert fake(Turned).spell("white", read_one("(move 1 2 2 3)")) == "c2b3"
+
+
+def test_an_engine_of_the_same_rules_is_accepted(fake: StartFake) -> None:
+    """Legal moves and results agree in random matches; so they do on a board that looks the same from the left."""
+    check_rules(fake(), machine_of(RACE), 10)
+    check_rules(fake(Turned), machine_of(RACE), 10)
+    check_rules(HeapEngine(), machine_of(HEAP))
+
+
+@pytest.mark.parametrize(
+    ("options", "difference"),
+    [
+        ({"Without": "b1b2"}, "in the first position: the rulesheet alone has b1b2, the engine alone none"),
+        ({"Misere": "true"}, "has another result after .*: .* gets 100 and the other 0, and 0 points of the engine"),
+    ],
+)
+def test_an_engine_of_other_rules_is_refused(fake: StartFake, options: dict[str, str], difference: str) -> None:
+    """The first difference is told with the moves that lead to it."""
+    with pytest.raises(InputError, match=difference):
+        check_rules(fake(**options), machine_of(RACE))
+
+
+def test_an_engine_that_plays_on_is_refused() -> None:
+    """Where the rulesheet's match is over, the engine's has to be."""
+
+    class Endless(HeapEngine):
+        def legal(self, line: Sequence[str]) -> Collection[str]:
+            return super().legal(line) or ["3"]
+
+    with pytest.raises(InputError, match="the rulesheet alone has no move: the game is over, the engine alone 3"):
+        check_rules(Endless(), machine_of(HEAP))
+
+
+def test_an_engine_passes_where_nobody_has_a_move() -> None:
+    """A rulesheet says nothing of passes: the engine names its own."""
+
+    class Passing(HeapEngine):
+        def legal(self, line: object) -> list[str]:
+            return ["1", "a1a1"]
+
+        def is_pass(self, move: str) -> bool:
+            return move == "a1a1"
+
+    assert Passing().after(["1"], ("one", "two"), ("noop", "noop")) == ["1", "a1a1"]
+    assert Passing().after(["1"], ("one", "two"), ("noop", ("take", "2"))) == ["1", "2"]
+
+
+def test_a_uci_engine_is_asked_by_nodes_or_by_time(fake: StartFake) -> None:
+    """The answer is the move, whatever else the engine says; ended, it is said to have."""
+    engine = fake(Ends="2")
+    assert engine.choose(["b1b2"], 100) == "a4a3"
+    with pytest.raises(CommandError, match="has ended, after `go nodes 100`"):
+        engine.choose(["b1b2", "a4a3"], 100)
+
+
+def test_options_that_an_engine_lacks_are_refused(fake: StartFake) -> None:
+    """So are commands that are none, and files without an engine."""
+    with pytest.raises(InputError, match="has no option Variant; it has: Misere, Without, Ends"):
+        fake(Variant="race")
+    with pytest.raises(InputError, match="no_such_engine: No such file"):
+        make_outside("no_such_engine --fast", {})
+    with pytest.raises(InputError, match="has no function make"):
+        make_outside(__file__, {})
+    with pytest.raises(InputError, match=r"nowhere\.py: No such file"):
+        make_outside("nowhere.py", {})
+    assert make_outside(games.__file__, {"heap": "8"}).legal(["2"] * 3) == ["1", "2"]
+
+
+def test_engines_of_other_packages_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry point makes them."""
+    point = EntryPoint("heaps", f"{games.__name__}:make", named.ENTRY_POINTS)
+    monkeypatch.setattr(named, "entry_points", lambda **found: EntryPoints([point]).select(**found))
+    assert make_outside("heaps", {}).name == "heaps"
+    with pytest.raises(InputError, match="heap: No such file"):
+        make_outside("heap", {})
+
+
+def test_moves_that_keep_the_value_are_counted() -> None:
+    """Only moves of the player count, after the opening, where something could be lost."""
+    moves = [["(take 1)", "noop"], ["noop", "(take 1)"], ["(take 1)", "noop"], ["noop", "(take 1)"]]
+    moves += [["(take 2)", "noop"], ["noop", "(take 1)"]]
+    result = MatchResult(
+        "heap", 1, ["us", "heaps"], ["", ""], "", ["one", "two"], "finished", [0, 100], moves[:1], moves[1:], [], 1.0
+    )
+    # From heaps of 6 and 3 all moves lose. From 5 the first role should have taken 2; from 4 the second takes 1.
+    assert kept_values(HeapEngine(), machine_of(HEAP), result, "us") == [False]
+    assert kept_values(HeapEngine(), machine_of(HEAP), result, "heaps") == [True]
