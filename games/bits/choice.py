@@ -256,6 +256,11 @@ chose each. Returns a word, not 0 in this case.
 """
 
 
+def planes_for(most: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """The planes for totals up to each of `most`."""
+    return np.array([max(BLOCK_PLANES, int(total).bit_length()) for total in most], np.int64)
+
+
 def new_generator(seed: int, words: int) -> NDArray[np.uint64]:
     """Generators for `draw_ranks`, from any seed."""
     state = np.random.SeedSequence(seed % 2**64).generate_state(2 * words, np.uint64)

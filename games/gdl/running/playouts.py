@@ -16,6 +16,7 @@ from games.bits.choice import (
     count_block,
     draw_ranks,
     new_generator,
+    planes_for,
 )
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel, step
@@ -93,7 +94,7 @@ def new_move_workspace(programs: CircuitPrograms, width: int, seed: int) -> Move
     for role, size in enumerate(sizes):
         start = BLOCK * first_block[role]
         option[start : start + size] = programs.legal_slot[programs.role_start[role] : programs.role_start[role + 1]]
-    planes = np.array([max(BLOCK_PLANES, int(size).bit_length()) for size in sizes], np.int64)
+    planes = planes_for(sizes)
     longest, most_planes = int(n_blocks.max(initial=1)), int(planes.max(initial=BLOCK_PLANES))
 
     def rows(n: int) -> NDArray[np.uint64]:
@@ -196,14 +197,12 @@ def choose_random(role_start, slots, width, role, work, draws):
     of W words. `work.stuck` are the lanes in which the role has no legal move.
     """
     n_blocks = _count(slots, width, role, work)
-    n = _choose(role_start, slots, width, role, work, n_blocks)
-    if draws == 1:
-        return n
     for lane in range(64):
         work.best_worth[lane] = np.float32(-1.0)
-    for draw in range(draws):
-        if draw > 0:
-            n = _choose(role_start, slots, width, role, work, n_blocks)
+    for _ in range(draws):
+        n = _choose(role_start, slots, width, role, work, n_blocks)
+        if draws == 1:
+            return n
         for i in range(n):
             rest = work.chosen[i]
             move = work.move[i]
