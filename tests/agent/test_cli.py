@@ -23,6 +23,7 @@ from agent.refereeing import agent_process
 from agent.serving.clock import SILENCE_SECONDS
 from protocol.compose import compose
 from protocol.messages import LONGEST_CLOCK, Start, parse
+from tests.connection_games import labelled_hex
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -324,6 +325,21 @@ def test_bench_has_a_row_per_game_and_engine(tmp_path: Path, capsys: pytest.Capt
     assert rows[0]["transitions_per_s"] > rows[0]["playouts_per_s"] > 0
     assert all(row["setup_cpu_seconds"] >= 0 for row in rows)
     assert "transitions/s" in capsys.readouterr().out
+
+
+def test_bench_and_inspect_say_where_searches_use_fewer_facts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Playouts are measured on the lean game, and its size is told beside that of the whole one."""
+    monkeypatch.setattr(describe, "PLAYOUT_SECONDS", 0.05)
+    sheet, result = write(tmp_path, labelled_hex()), tmp_path / "result.json"
+    assert main(["lab", "bench", sheet, "--seconds", "0.1", "--json", str(result)]) == OK
+    assert [row["lean"] for row in json.loads(result.read_text())["rows"]] == [True, False]
+    assert "lean circuit" in capsys.readouterr().out
+    assert main(["inspect", sheet, "--json", str(result)]) == OK
+    size = json.loads(result.read_text())["size"]
+    assert size["facts_searched"] < size["facts"] / 4
+    assert size["edges_searched"] < size["circuit_edges"] / 2
 
 
 def test_native_rules_are_compared_with_the_circuit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
