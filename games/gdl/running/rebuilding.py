@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -113,9 +114,9 @@ class CircuitBuilder:
 
     @classmethod
     def extending(cls, pool: Pool) -> CircuitBuilder:
-        """A builder that adds gates to a pool, or to a copy with more room."""
+        """A builder that adds gates to a copy of a pool."""
         builder = cls(0, (), 0)
-        builder.pool = pool
+        builder.pool = deepcopy(pool)
         return builder
 
     @staticmethod

@@ -44,8 +44,8 @@ LEAST_LABELS, LEAST_CELLS = 3, 4
 MOST_CELLS = 512
 SHARE = 0.25
 """Least share of labels among the facts: fewer are not worth the search."""
-BASES, SUBSETS = 3, 256
-"""Positions in which an owner's labels are replaced, and random sets of cells labelled there."""
+TESTS = 512
+"""Positions in which the labels are replaced by one on a random set of an owner's cells."""
 MOST_QUERIES, MOST_ROUNDS = 64, 4
 """Most signals examined in a round; rounds, each of the inputs of signals that were no queries."""
 
@@ -53,7 +53,7 @@ MOST_QUERIES, MOST_ROUNDS = 64, 4
 def without_labels(circuit: Circuit, machine: CircuitMachine, optional: Bits) -> Circuit | None:
     """The circuit with terminal and goals that read no labels of chains; None where there are none.
 
-    The circuit must be unfactored; gates are added to its pool. `machine` is the whole game's, `optional` (fluents)
+    The circuit must be unfactored. `machine` is the whole game's, `optional` (fluents)
     says which facts only the end depends on.
     """
     positions: NDArray[np.uint64] | None = None
@@ -204,20 +204,21 @@ class _Queries:
         self._builder = CircuitBuilder.extending(circuit.pool)
         self._connections: dict[tuple[int, bytes, bytes], int | None] = {}
         self._labels = chains.labels[chains.labels >= 0]
-        self._bases = [self._bases_of(owner) for owner in np.unique(chains.owner).tolist()]
+        self._empty = chains.facts.copy()
+        """The positions, without labels and owners of cells."""
+        self._empty[:, self._labels] = False
+        self._empty[:, chains.colour] = False
+        self._owners = [self._owner(number) for number in np.unique(chains.owner).tolist()]
 
-    def _bases_of(self, owner: int) -> tuple[Numbers, list[tuple[Bits, int]]]:
-        """The nodes of an owner, and positions without labels (fluents), each with a label of the owner there."""
-        chains = self._chains
-        nodes = np.flatnonzero(chains.owner == owner)
-        position, node = np.nonzero(chains.label[:, nodes] >= 0)
-        found = []
-        for one in self._rng.choice(len(position), BASES).tolist():
-            base = chains.facts[position[one]].copy()
-            base[self._labels] = False
-            base[chains.colour] = False
-            found.append((base, int(chains.label[position[one], nodes[node[one]]])))
-        return nodes, found
+    def _owner(self, number: int) -> tuple[Numbers, Numbers, Numbers]:
+        """The nodes of an owner; numbers (tests) of random positions, and of labels that the owner has there."""
+        labels = self._chains.labels
+        nodes = np.flatnonzero(self._chains.owner == number)
+        label = self._chains.label[:, nodes]
+        everywhere = np.append((labels[:, nodes] >= 0).all(axis=1), False)
+        position, node = np.nonzero(everywhere[label])
+        chosen = self._rng.choice(len(position), TESTS) if len(position) else np.zeros(0, np.int64)
+        return nodes, position[chosen], label[position[chosen], node[chosen]].astype(np.int64)
 
     def answered(self) -> Circuit | None:
         """The circuit with terminal and goals without labels; None where that is not known."""
@@ -287,14 +288,17 @@ class _Queries:
 
     def _answer(self, ask: Callable[[Bits], Bits]) -> int | None:
         """The literal of a signal, whose values in states (n, fluents) `ask` tells; None if it is no query."""
-        negated = bool(ask(self._bases[0][1][0][0][None])[0])
+        negated = bool(ask(self._empty[:1])[0])
         parts = []
-        for nodes, bases in self._bases:
-            tests = [partial(self._with_label, ask, negated, nodes, *base) for base in bases]
-            one, other = _sides(tests[0], len(nodes))
-            chosen = self._rng.random((SUBSETS, len(nodes))) < self._rng.random((SUBSETS, 1))
+        for owner in self._owners:
+            nodes, positions, _ = owner
+            if not len(positions):
+                return None
+            holds = partial(self._holds, ask, negated, owner)
+            one, other = _sides(holds, len(nodes))
+            chosen = self._rng.random((TESTS, len(nodes))) < self._rng.random((TESTS, 1))
             expected = chosen[:, one].any(axis=1) & chosen[:, other].any(axis=1)
-            if any((test(chosen) != expected).any() for test in tests):
+            if (holds(chosen, np.arange(TESTS)) != expected).any():
                 return None
             if one.any():
                 parts.append((nodes, one, other))
@@ -302,13 +306,20 @@ class _Queries:
         known = [literal for literal in literals if literal is not None]
         return self._builder.either(*known) ^ negated if 0 < len(known) == len(literals) else None
 
-    def _with_label(
-        self, ask: Callable[[Bits], Bits], negated: bool, nodes: Numbers, base: Bits, label: int, chosen: Bits
+    def _holds(
+        self,
+        ask: Callable[[Bits], Bits],
+        negated: bool,
+        owner: tuple[Numbers, Numbers, Numbers],
+        chosen: Bits,
+        test: Numbers | None = None,
     ) -> Bits:
-        """The signal's values (n), with one label on chosen nodes (n, nodes)."""
-        states = np.repeat(base[None], len(chosen), axis=0)
+        """Whether a label on chosen nodes (n, nodes) of an owner satisfies a query, in tests (n) or in the first."""
+        nodes, positions, labels = owner
+        which = np.zeros(len(chosen), np.int64) if test is None else test
+        states = self._empty[positions[which]]
         states[:, self._chains.colour[nodes]] = chosen
-        states[:, self._chains.labels[label, nodes]] = chosen
+        states[np.arange(len(chosen))[:, None], self._chains.labels[labels[which]][:, nodes]] = chosen
         return np.not_equal(ask(states), negated)
 
     def _connection(self, nodes: Numbers, one: Bits, other: Bits) -> int | None:
