@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import Outputs, mark_live
 from games.gdl.circuit.pool import FALSE, FLUENT, LOOP
-from games.gdl.running.batches import facts_in, packed
+from games.gdl.running.batches import MatchPositions, facts_in, packed
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.gdl.running.rebuilding import CircuitBuilder
 from games.gdl.structure.connection import connect
@@ -53,26 +53,27 @@ MOST_QUERIES, MOST_ROUNDS = 64, 4
 def without_labels(circuit: Circuit, machine: CircuitMachine, optional: Bits) -> Circuit | None:
     """The circuit with terminal and goals that read no labels of chains; None where there are none.
 
-    The circuit must be unfactored. `machine` is the whole game's, `optional` (fluents)
-    says which facts only the end depends on.
+    The circuit must be unfactored. `machine` is the whole game's, `optional` (fluents) says which facts only the end
+    depends on.
     """
-    positions: NDArray[np.uint64] | None = None
+    found: MatchPositions | None = None
     groups = _groups(circuit.fluents)
     for labels in _families(circuit.fluents, groups, optional):
-        if positions is None:
-            positions = machine.random_matches(MATCHES, 1, max_plies=MAX_PLIES).states
+        if found is None:
+            found = machine.random_matches(MATCHES, 1, max_plies=MAX_PLIES)
         # Mostly there are two owners.
-        nodes = 2 * labels.shape[1]
-        most = max(1, min(MOST_BITS // len(optional), MOST_COMPARED // nodes**2))
-        bits = facts_in(positions[:: len(positions) // most + 1], len(optional))
+        most = max(1, min(MOST_BITS // len(optional), MOST_COMPARED // (2 * labels.shape[1]) ** 2))
+        bits = facts_in(found.states[:: len(found.states) // most + 1], len(optional))
         label = _label_of(labels, bits)
         if label is None:
             continue
         for colours in groups:
             chains = None if colours[0] in labels else _chains(labels, label, bits, colours)
-            found = chains and _Queries(circuit, chains).answered()
-            if found:
-                return found
+            if chains is not None:
+                _experiment(chains, machine, found)
+                answered = _Queries(circuit, chains).answered() if _explain(chains) else None
+                if answered is not None:
+                    return answered
     return None
 
 
@@ -118,7 +119,7 @@ class _Chains:
     labels: Numbers
     """(labels, nodes) the fluent of a label on the node's cell; -1 where there is none."""
     colour: Numbers
-    """(nodes) the fluent that says that the owner has the cell."""
+    """(nodes) the fluent that says that the owner has the cell; -1 if it always does."""
     owner: Numbers
     """(nodes) a number of the owner."""
     adjacent: Bits
@@ -130,7 +131,7 @@ class _Chains:
 
 
 def _label_of(labels: Numbers, bits: Bits) -> NDArray[np.int32] | None:
-    """(positions, cells) each cell's label (see `_families`), -1 without; None if there are several.
+    """(positions, cells) each cell's label (see `_families`), -1 for none; None if a cell has two.
 
     `bits` is (positions, fluents).
     """
@@ -144,15 +145,21 @@ def _label_of(labels: Numbers, bits: Bits) -> NDArray[np.int32] | None:
 
 
 def _chains(labels: Numbers, label: NDArray[np.int32], bits: Bits, colours: Sequence[int]) -> _Chains | None:
-    """The chains of these labels in some positions (see `_label_of`), if `colours` are the facts that tell owners."""
+    """What may be chains of these labels in some positions (see `_label_of`), if `colours` are facts that tell owners.
+
+    There may be adjacent nodes too many.
+    """
     # A fact tells an owner of a cell if the cell has a label wherever it holds.
     told = bits[:, colours].astype(np.float32)
     unlabelled = told.T @ (label < 0).astype(np.float32)
     fact, cell = np.nonzero(np.equal(unlabelled, 0) & (told.max(axis=0) > 0)[:, None])
     if len(set(fact.tolist())) < len(fact) or len(fact) ** 2 * len(label) > MOST_COMPARED:
         return None
-    colour = np.array(colours, np.int64)[fact]
-    owned = bits[:, colour]
+    # Cells owned from the first position on have no such fact.
+    lasting = np.setdiff1d(np.flatnonzero((label >= 0).all(axis=0)), cell)
+    cell = np.append(cell, lasting)
+    colour = np.append(np.array(colours, np.int64)[fact], np.full(len(lasting), -1))
+    owned = bits[:, colour] | (colour < 0)
     count = np.zeros(label.shape, np.int32)
     for node, place in enumerate(cell.tolist()):
         count[:, place] += owned[:, node]
@@ -163,8 +170,43 @@ def _chains(labels: Numbers, label: NDArray[np.int32], bits: Bits, colours: Sequ
     same = np.array([((label == one[:, None]) & (one >= 0)[:, None]).sum(axis=0) for one in label.T])
     known = (label >= 0).astype(np.float32)
     adjacent = (same > 0) & (same == known.T @ known) & ~np.eye(len(cell), dtype=np.bool_)
-    chains = _Chains(labels[:, cell], colour, _components(same > 0), adjacent, bits, label)
-    return chains if _explain(chains) else None
+    return _Chains(labels[:, cell], colour, _components(same > 0), adjacent, bits, label)
+
+
+def _experiment(chains: _Chains, machine: CircuitMachine, found: MatchPositions) -> None:
+    """Removes adjacent nodes that are none: apart, they were connected by others in all positions seen.
+
+    In a position with one stone, the move that takes the other node shows whether the stone gets that node's label.
+    """
+    n_fluents = chains.facts.shape[1]
+    inner = np.flatnonzero((found.match[:-1] == found.match[1:]) & (found.joint[:-1, 0] >= 0))
+    empty = np.append(chains.labels[chains.labels >= 0], chains.colour[chains.colour >= 0])
+    for node, colour in enumerate(chains.colour.tolist()):
+        others = np.flatnonzero(chains.adjacent[:, node])
+        if colour < 0 or not len(others):
+            continue
+        word, bit = colour >> 6, np.uint64(1 << (colour & 63))
+        for taken in inner[(~found.states[inner, word] & found.states[inner + 1, word] & bit) != 0].tolist():
+            position = facts_in(found.states[taken], n_fluents)
+            held = (chains.owner == chains.owner[node]) & (position[chains.colour] | (chains.colour < 0))
+            own = chains.labels[:, held]
+            known = (position[own] & (own >= 0)).any(axis=1)
+            if known.any():
+                break
+        else:
+            continue
+        label = int(known.argmax())
+        states = np.repeat(position[None], len(others), axis=0)
+        states[:, empty] = False
+        states[np.arange(len(others)), chains.labels[label, others]] = True
+        colours = chains.colour[others]
+        states[np.flatnonzero(colours >= 0), colours[colours >= 0]] = True
+        joint = np.repeat(found.joint[taken][None], len(others), axis=0)
+        after = facts_in(machine.next_of(packed(states), joint), n_fluents)
+        pairs = chains.labels[:, others], np.repeat(chains.labels[:, node][:, None], len(others), axis=1)
+        both = [after[np.arange(len(others)), one] & (one >= 0) for one in pairs]
+        apart = others[~(both[0] & both[1]).any(axis=0)]
+        chains.adjacent[apart, node] = chains.adjacent[node, apart] = False
 
 
 def _components(joined: Bits) -> Numbers:
@@ -207,7 +249,7 @@ class _Queries:
         self._empty = chains.facts.copy()
         """The positions, without labels and owners of cells."""
         self._empty[:, self._labels] = False
-        self._empty[:, chains.colour] = False
+        self._empty[:, chains.colour[chains.colour >= 0]] = False
         self._owners = [self._owner(number) for number in np.unique(chains.owner).tolist()]
 
     def _owner(self, number: int) -> tuple[Numbers, Numbers, Numbers]:
@@ -318,7 +360,8 @@ class _Queries:
         nodes, positions, labels = owner
         which = np.zeros(len(chosen), np.int64) if test is None else test
         states = self._empty[positions[which]]
-        states[:, self._chains.colour[nodes]] = chosen
+        colour = self._chains.colour[nodes]
+        states[:, colour[colour >= 0]] = chosen[:, colour >= 0]
         states[np.arange(len(chosen))[:, None], self._chains.labels[labels[which]][:, nodes]] = chosen
         return np.not_equal(ask(states), negated)
 
@@ -327,6 +370,7 @@ class _Queries:
         key = (int(nodes[0]), one.tobytes(), other.tobytes())
         if key not in self._connections:
             neighbours = [np.flatnonzero(row).tolist() for row in self._chains.adjacent[np.ix_(nodes, nodes)]]
+            # That of no fluent is the literal `TRUE`.
             cells = (2 * (self._chains.colour[nodes] + 1)).tolist()
             sides = np.flatnonzero(one).tolist(), np.flatnonzero(other).tolist()
             self._connections[key] = connect(self._builder, cells, neighbours, *sides, MOST_GATES)

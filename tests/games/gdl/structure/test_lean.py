@@ -99,12 +99,19 @@ def test_labels_of_chains_are_left_out() -> None:
         {"over": "(not (true (tag 9)))"},
         {"first": "(<= (goal x 50) (crossed y) (true (turn x)))"},
         {"first": BLANKS, "open": "(true (stone - ?r ?c))"},
+        {"first": "(init (stone x 2 b)) (init (in b 0 2)) (init (of x 0))"},
     ],
-    ids=["a condition on facts that stay", "a condition on the number of moves", "another goal", "empty cells"],
+    ids=[
+        "a condition on facts that stay",
+        "a condition on the number of moves",
+        "another goal",
+        "empty cells",
+        "a stone in the first position",
+    ],
 )
 def test_ends_may_ask_for_other_things_besides(other: dict[str, str]) -> None:
-    """Queries of labels are found within larger conditions, which keep the facts that they need, and where moves only
-    ask for empty cells."""
+    """Queries of labels are found within larger conditions, which keep the facts that they need; where moves only ask
+    for empty cells; and where a match begins midway."""
     machine = machine_with_lean(labelled_hex(**other))
     assert machine.lean is not None
     assert "in" not in names(machine.lean.game.fluents)
