@@ -6,8 +6,9 @@ a label is on two sides of the board. Connection can be computed from the owners
 of the gates, and the labels need not be kept.
 
 Chains are recognised by behaviour, never by names. In random matches every owned cell has one label, and two adjacent
-cells of an owner always the same; the chains that this makes are those of the labels in every position. A query of the
-circuit is one for two sides if it is true for labels on some sets of cells, and not for others.
+cells of an owner always the same; in positions made up, the move that takes one of them gives its label to the other.
+The chains that this makes are those of the labels in every position. A query of the circuit is one for two sides if it
+is true for labels on some sets of cells, and not for others.
 """
 
 from __future__ import annotations
@@ -149,16 +150,16 @@ def _chains(labels: Numbers, label: NDArray[np.int32], bits: Bits, colours: Sequ
 
     There may be adjacent nodes too many.
     """
-    # A fact tells an owner of a cell if the cell has a label wherever it holds.
+    # A fact tells an owner of a cell if the cell has a label wherever it holds. Cells that are owned from the first
+    # position on have no such fact.
+    lasting = (label >= 0).all(axis=0)
     told = bits[:, colours].astype(np.float32)
     unlabelled = told.T @ (label < 0).astype(np.float32)
-    fact, cell = np.nonzero(np.equal(unlabelled, 0) & (told.max(axis=0) > 0)[:, None])
+    fact, cell = np.nonzero(np.equal(unlabelled, 0) & (told.max(axis=0) > 0)[:, None] & ~lasting)
     if len(set(fact.tolist())) < len(fact) or len(fact) ** 2 * len(label) > MOST_COMPARED:
         return None
-    # Cells owned from the first position on have no such fact.
-    lasting = np.setdiff1d(np.flatnonzero((label >= 0).all(axis=0)), cell)
-    cell = np.append(cell, lasting)
-    colour = np.append(np.array(colours, np.int64)[fact], np.full(len(lasting), -1))
+    cell = np.append(cell, np.flatnonzero(lasting))
+    colour = np.append(np.array(colours, np.int64)[fact], np.full(lasting.sum(), -1))
     owned = bits[:, colour] | (colour < 0)
     count = np.zeros(label.shape, np.int32)
     for node, place in enumerate(cell.tolist()):
@@ -174,9 +175,9 @@ def _chains(labels: Numbers, label: NDArray[np.int32], bits: Bits, colours: Sequ
 
 
 def _experiment(chains: _Chains, machine: CircuitMachine, found: MatchPositions) -> None:
-    """Removes adjacent nodes that are none: apart, they were connected by others in all positions seen.
+    """Removes pairs that are not adjacent: others connected them in all positions seen.
 
-    In a position with one stone, the move that takes the other node shows whether the stone gets that node's label.
+    In a position with one of the nodes, the move that takes the other shows whether both get the same label.
     """
     n_fluents = chains.facts.shape[1]
     inner = np.flatnonzero((found.match[:-1] == found.match[1:]) & (found.joint[:-1, 0] >= 0))
@@ -190,7 +191,7 @@ def _experiment(chains: _Chains, machine: CircuitMachine, found: MatchPositions)
             position = facts_in(found.states[taken], n_fluents)
             held = (chains.owner == chains.owner[node]) & (position[chains.colour] | (chains.colour < 0))
             own = chains.labels[:, held]
-            known = (position[own] & (own >= 0)).any(axis=1)
+            known = (position[own] & (own >= 0)).any(axis=1) & (chains.labels[:, others] >= 0).all(axis=1)
             if known.any():
                 break
         else:

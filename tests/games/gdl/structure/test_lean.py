@@ -15,7 +15,7 @@ from games.gdl.compile import compile_rules
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.gdl.structure import lean
+from games.gdl.structure import chains, lean
 from games.machine import Term
 from protocol.kif import read_rulesheet
 from tests.circuits import machine_with_lean
@@ -142,6 +142,23 @@ def test_labels_that_are_not_those_of_chains_stay(other: dict[str, str]) -> None
     """A detail that breaks the theory is found out."""
     machine = machine_with_lean(labelled_hex(**other))
     assert machine.lean is None or "in" in names(machine.lean.game.fluents)
+
+
+def test_neighbours_are_found_out_by_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells that random matches show with one label only need not be neighbours: here all cells of an owner."""
+    find = chains._chains
+
+    def all_adjacent(*arguments: Any) -> Any:
+        found = find(*arguments)
+        if found is not None:
+            found.adjacent[:] = (found.owner[:, None] == found.owner) & ~np.eye(len(found.owner), dtype=np.bool_)
+        return found
+
+    monkeypatch.setattr(chains, "_chains", all_adjacent)
+    machine = machine_with_lean.__wrapped__(labelled_hex())
+    assert machine.lean is not None
+    assert "in" not in names(machine.lean.game.fluents)
+    play_alike(machine)
 
 
 def test_a_lean_game_that_differs_is_not_used(
