@@ -285,7 +285,9 @@ class _Queries:
         asked: set[int] = set()
         pending = {literal >> 1 for literal in roots.tolist()} & inputs.keys()
         for _ in range(MOST_ROUNDS):
-            if len(pending) > MOST_QUERIES or any(not inputs[signal] for signal in pending):
+            if not pending:
+                break
+            if len(pending) > MOST_QUERIES or not all(inputs[signal] for signal in pending):
                 return None
             asked |= pending
             answers |= self._answers(sorted(pending))
