@@ -104,9 +104,9 @@ class _Analysis:
         evaluate(circuit.legal, self._constant)
         evaluate(circuit.next, self._constant)
         self._users: list[list[int]] = [[] for _ in range(circuit.n_sets)]
-        """Per move set, the open fluents whose next value depends on it."""
+        """Per move set, the open fluents, without clocks, whose next value depends on it."""
         for f, slot in enumerate(circuit.next_slot):
-            if within.fluents[f] == OPEN:
+            if within.fluents[f] == OPEN and not self._clock[f]:
                 for s in bits(self._sets[slot]):
                     self._users[s].append(f)
 
