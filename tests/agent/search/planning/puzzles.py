@@ -27,10 +27,11 @@ def latin_square(size: int) -> str:
     )
 
 
-def nonogram(picture: list[str], counted: str = "") -> str:
+def nonogram(picture: list[str], counted: str = "", legal: str = "") -> str:
     """Mark the cells of a square picture, given the blocks of each row and column.
 
-    A block that is too long ends the match, and so does a counter of moves; `counted` is a condition of its steps.
+    A block that is too long ends the match, and so does a counter of moves. `counted` is a condition of its steps,
+    `legal` one of the moves.
     """
     size = len(picture)
     numbers = range(1, size + 1)
@@ -45,7 +46,7 @@ def nonogram(picture: list[str], counted: str = "") -> str:
         "(role solver) (init (step 0))",
         "(<= (marked ?l ?p) (at ?l ?p ?x ?y) (true (mark ?x ?y)))",
         "(<= (blank ?l ?p) (at ?l ?p ?x ?y) (not (true (mark ?x ?y))))",
-        "(<= (legal solver (put ?x ?y)) (at ?l ?p ?x ?y) (not (true (mark ?x ?y))))",
+        f"(<= (legal solver (put ?x ?y)) (at ?l ?p ?x ?y) (not (true (mark ?x ?y))) {legal})",
         "(<= (next (mark ?x ?y)) (does solver (put ?x ?y)))",
         "(<= (next (mark ?x ?y)) (true (mark ?x ?y)))",
         f"(<= (next (step ?n)) (true (step ?m)) {counted} (succ ?m ?n))",

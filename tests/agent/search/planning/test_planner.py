@@ -60,10 +60,10 @@ HEART = [
 ]
 
 
-@pytest.mark.parametrize("counted", ["", "(does solver (put ?x ?y))"])
-def test_one_step_marks_a_picture(machine_of: Compile, counted: str) -> None:
-    """Moves are counted further than the first legal ones go, which end the match at once."""
-    machine = machine_of(nonogram(HEART, counted))
+@pytest.mark.parametrize(("counted", "legal"), [("", ""), ("(does solver (put ?x ?y))", ""), ("", "(not bad)")])
+def test_one_step_marks_a_picture(machine_of: Compile, counted: str, legal: str) -> None:
+    """The clock goes on where the first legal moves end the match at once; what ends it does not bind moves."""
+    machine = machine_of(nonogram(HEART, counted, legal))
     planner = Planner(machine)
     # None is the turn of the first formula, which has one step.
     turn, plan = islice(planner.plans(machine.initial(), Known(-1), lambda: False), 2)
