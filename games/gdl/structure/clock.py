@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,10 +17,8 @@ def clock_fluents(programs: CircuitPrograms) -> NDArray[np.bool_]:
     fluents = slice(FIRST_FLUENT, FIRST_FLUENT + n_fluents)
     dependent = np.zeros(programs.n_slots, np.bool_)
     """Per slot, whether it depends on moves or other fluents."""
-    for begin, end in pairwise(programs.role_start):
-        inside = np.bincount(programs.set_slot[programs.set_start[begin] : programs.set_start[end]], minlength=len(dependent))
-        # All moves, or none: one is made, whichever it is.
-        dependent |= (inside > 0) & (inside < end - begin)
+    # The other sets tell that no move is made: one is, whichever it may be.
+    dependent[programs.set_slot[: programs.set_start[programs.role_start[-1]]]] = True
     while True:
         before = int(dependent.sum())
         for program in (programs.legal, programs.next):
