@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import clingo
+import numpy as np
 
 from agent.search.planning.formula import FALSE, Formula, Literal
 from agent.search.planning.plan import Bound, Findings, Known, Plan
@@ -243,14 +244,14 @@ class Planner:
         """The fluents after 0, 1, ... moves, while the clock changes; only its fluents are right."""
         machine = self._machine
         clock = [f for f, is_clock in enumerate(independence.clock) if is_clock]
+        words = machine.pack(state)[None, :]
+        # Any move will do, even an illegal one or after an end: another match may go on for longer.
+        move = np.zeros((1, 1), np.int32)
         states = [self._fluents(state)]
         seen = {tuple(states[0][f] for f in clock)}
-        while clock and len(states) < MOST_STEPS and not machine.terminal(state):
-            legal = machine.legal(state, 0)
-            if not legal:
-                break
-            state = machine.next(state, legal[:1])
-            fluents = self._fluents(state)
+        while clock and len(states) < MOST_STEPS:
+            words = machine.next_of(words, move)
+            fluents = facts_in(words[0], self._circuit.n_fluents).astype(int).tolist()
             value = tuple(fluents[f] for f in clock)
             states.append(fluents)
             if value in seen:

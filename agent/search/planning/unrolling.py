@@ -47,10 +47,14 @@ class Unrolling(ABC):
         unroll(self.formula, self._circuit.legal, slots)
         return slots
 
-    def _goals(self) -> dict[int, Literal]:
-        """Per goal value, whether it is the present state's."""
+    def _goal_slots(self) -> list[Literal]:
+        """The slots after the goal program."""
         slots = self._state_slots(self._circuit.n_goal_slots)
         unroll(self.formula, self._circuit.goal, slots)
+        return slots
+
+    def _goals(self, slots: list[Literal]) -> dict[int, Literal]:
+        """Per goal value, whether it is the state's with these goal slots."""
         holds: dict[int, list[Literal]] = {}
         for value, slot in zip(self._circuit.goal_value, self._circuit.goal_slot, strict=True):
             holds.setdefault(value, []).append(slots[slot])
@@ -113,7 +117,7 @@ class Sequential(Unrolling):
                 continue
             self._fluents = fluents
             first = formula.all_of((over, -before))
-            for value, literal in self._goals().items():
+            for value, literal in self._goals(self._goal_slots()).items():
                 ends.setdefault(value, []).append(formula.all_of((first, literal)))
             before = formula.any_of((before, over))
         return {value: formula.any_of(literals) for value, literals in ends.items()}
@@ -183,17 +187,20 @@ class Parallel(Unrolling):
         return own[self._circuit.next_slot[fluent]]
 
     def ends(self) -> dict[int, Literal]:
-        formula = self.formula
-        fluents = self._fluents
+        circuit, formula = self._circuit, self.formula
         clock = [f for f, is_clock in enumerate(self._independence.clock) if is_clock]
+        slots, goal_slots = self._legal_slots(), self._goal_slots()
+        # All else is the same for every number of moves.
+        timed, timed_goals = (_depending(program, clock) for program in (circuit.legal, circuit.goal))
         counts: dict[int, dict[Literal, list[int]]] = {}
         """Per goal value, conditions at the end, with the numbers of moves for which they suffice."""
         for count, values in enumerate(self._clocks):
-            self._fluents = list(fluents)
             for f in clock:
-                self._fluents[f] = TRUE if values[f] else FALSE
-            over = self._legal_slots()[self._circuit.terminal_slot]
-            for value, literal in self._goals().items():
+                slots[FIRST_FLUENT + f] = goal_slots[FIRST_FLUENT + f] = TRUE if values[f] else FALSE
+            unroll(formula, timed, slots)
+            unroll(formula, timed_goals, goal_slots)
+            over = slots[circuit.terminal_slot]
+            for value, literal in self._goals(goal_slots).items():
                 end = formula.all_of((over, literal))
                 if end != FALSE:
                     counts.setdefault(value, {}).setdefault(end, []).append(count)
@@ -214,6 +221,25 @@ class Parallel(Unrolling):
             )
             for value, ends in counts.items()
         }
+
+
+def _depending(program: list[Block], fluents: Iterable[int]) -> list[Block]:
+    """The gates of a program that depend on these fluents; of cyclic components all, if any does."""
+    dependent = {FIRST_FLUENT + f for f in fluents}
+    blocks = []
+    for block in program:
+        gates = []
+        for gate in block.gates:
+            if not dependent.isdisjoint(gate.inputs):
+                dependent.add(gate.out)
+                gates.append(gate)
+        if gates and block.loops:
+            gates = block.gates
+            dependent.update(gate.out for gate in gates)
+            dependent.update(loop for loop, _ in block.loops)
+        if gates:
+            blocks.append(Block(gates, block.loops))
+    return blocks
 
 
 def _spans(numbers: Sequence[int]) -> list[tuple[int, int]]:

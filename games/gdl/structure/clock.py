@@ -11,13 +11,14 @@ from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, OUT, Cir
 def clock_fluents(programs: CircuitPrograms) -> NDArray[np.bool_]:
     """Per fluent, whether its value depends only on the number of moves made since the initial state.
 
-    They are the largest set of fluents whose next values depend on no move and on no other fluent.
+    They are the largest set of fluents whose next values depend on no choice of a move and on no other fluent.
     """
     n_fluents = len(programs.next_slot)
     fluents = slice(FIRST_FLUENT, FIRST_FLUENT + n_fluents)
     dependent = np.zeros(programs.n_slots, np.bool_)
     """Per slot, whether it depends on moves or other fluents."""
-    dependent[programs.first_set : programs.first_set + programs.n_sets] = True
+    # The other sets tell that no move is made: one is, whichever it may be.
+    dependent[programs.set_slot[: programs.set_start[programs.role_start[-1]]]] = True
     while True:
         before = int(dependent.sum())
         for program in (programs.legal, programs.next):

@@ -97,6 +97,8 @@ class _Analysis:
         self._circuit = circuit
         self._within = within
         self._gate: dict[int, Gate] = {gate.out: gate for block in circuit.legal + circuit.next for gate in block.gates}
+        self._alive = self._implied(circuit.terminal_slot, FALSE)
+        """Values of slots while the match is not over."""
         self._fluents, self._sets = self._supports()
         self._together = _together(machine)
         self._clock = clock_fluents(machine.programs)
@@ -104,17 +106,11 @@ class _Analysis:
         evaluate(circuit.legal, self._constant)
         evaluate(circuit.next, self._constant)
         self._users: list[list[int]] = [[] for _ in range(circuit.n_sets)]
-        """Per move set, the open fluents whose next value depends on it."""
+        """Per move set, the open fluents, without clocks, whose next value depends on it."""
         for f, slot in enumerate(circuit.next_slot):
-            if within.fluents[f] == OPEN:
+            if within.fluents[f] == OPEN and not self._clock[f]:
                 for s in bits(self._sets[slot]):
                     self._users[s].append(f)
-
-        alive = self._implied(circuit.terminal_slot, FALSE)
-        self._alive = [
-            (alive[slot],) if (slot := FIRST_FLUENT + f) in alive else (FALSE, TRUE) for f in range(circuit.n_fluents)
-        ]
-        """Per fluent, its possible values while the match is not over."""
         self._changing: dict[tuple[int, int, tuple[int, ...]], bool] = {}
         """Results of `_changes`, by fluent, true move sets, and values."""
 
@@ -124,7 +120,7 @@ class _Analysis:
         clocks = sum(1 << f for f, is_clock in enumerate(clock) if is_clock)
         no_move = {circuit.first_set + s: FALSE for s in range(circuit.n_sets)}
         open_ones = [f for f, value in enumerate(self._within.fluents) if value == OPEN and not clock[f]]
-        restless = [f for f in open_ones if self._changes(f, no_move, 0, 0, self._alive[f])]
+        restless = [f for f in open_ones if self._changes(f, no_move, 0, 0, self._values(f))]
         """Fluents that change although no move names them."""
         affects: dict[int, int] = {}
         reads: dict[int, int] = {}
@@ -135,7 +131,7 @@ class _Analysis:
         return Independence(clock, affects, reads)
 
     def _supports(self) -> tuple[list[int], list[int]]:
-        """Per slot, the open fluents and the move sets that it depends on."""
+        """Per slot, the open fluents and the move sets that it depends on while the match is not over."""
         circuit = self._circuit
         fluents, sets = [0] * circuit.n_slots, [0] * circuit.n_slots
         for f, value in enumerate(self._within.fluents):
@@ -148,7 +144,7 @@ class _Analysis:
             while changed:
                 changed = False
                 for out, _, inputs in block.gates:
-                    for i in inputs:
+                    for i in () if out in self._alive else inputs:
                         fluents[out] |= fluents[i]
                         sets[out] |= sets[i]
                 for loop, definition in block.loops:
@@ -176,7 +172,7 @@ class _Analysis:
                 affects |= 1 << f
                 reads |= self._fluents[circuit.next_slot[f]]
         for f in named:
-            values = self._alive[f]
+            values = self._values(f)
             if FIRST_FLUENT + f in given:
                 values = (given[FIRST_FLUENT + f],)
             elif possible is not None and not possible[f]:
@@ -185,6 +181,11 @@ class _Analysis:
                 affects |= 1 << f
                 reads |= self._fluents[circuit.next_slot[f]]
         return affects, reads | affects
+
+    def _values(self, fluent: int) -> tuple[int, ...]:
+        """A fluent's possible values while the match is not over."""
+        value = self._alive.get(FIRST_FLUENT + fluent)
+        return (FALSE, TRUE) if value is None else (value,)
 
     def _is_fluent(self, slot: int) -> bool:
         return FIRST_FLUENT <= slot < FIRST_FLUENT + self._circuit.n_fluents
@@ -233,7 +234,7 @@ class _Analysis:
 
         Unknown move sets are false, cyclic components open.
         """
-        value = known.get(slot)
+        value = known.get(slot, self._alive.get(slot))
         if value is not None:
             return value
         if not (self._sets[slot] or self._fluents[slot] & fluents):

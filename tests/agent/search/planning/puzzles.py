@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import groupby, product
 
 
 def latin_square(size: int) -> str:
@@ -25,6 +25,52 @@ def latin_square(size: int) -> str:
             "(<= (goal solver 0) bad)",
         ]
     )
+
+
+def nonogram(picture: list[str], counted: str = "", legal: str = "") -> str:
+    """Mark the cells of a square picture, given the blocks of each row and column.
+
+    A block that is too long ends the match, and so does a counter of moves. `counted` is a condition of its steps,
+    `legal` one of the moves.
+    """
+    size = len(picture)
+    numbers = range(1, size + 1)
+    lines = [f"(succ {n} {n + 1})" for n in range(size * size)]
+    for name, rows in (("row", picture), ("column", ["".join(column) for column in zip(*picture, strict=True)])):
+        for n, row in zip(numbers, rows, strict=True):
+            blocks = [len(list(cells)) for mark, cells in groupby(row) if mark == "#"]
+            lines += [f"(line {name}{n} {len(blocks)} {max(blocks, default=0)})"]
+            lines += [f"(block {name}{n} {k} {length})" for k, length in enumerate(blocks, 1)]
+            lines += [f"(at {name}{n} {m} {n if name == 'row' else m} {m if name == 'row' else n})" for m in numbers]
+    lines += [
+        "(role solver) (init (step 0))",
+        "(<= (marked ?l ?p) (at ?l ?p ?x ?y) (true (mark ?x ?y)))",
+        "(<= (blank ?l ?p) (at ?l ?p ?x ?y) (not (true (mark ?x ?y))))",
+        f"(<= (legal solver (put ?x ?y)) (at ?l ?p ?x ?y) (not (true (mark ?x ?y))) {legal})",
+        "(<= (next (mark ?x ?y)) (does solver (put ?x ?y)))",
+        "(<= (next (mark ?x ?y)) (true (mark ?x ?y)))",
+        f"(<= (next (step ?n)) (true (step ?m)) {counted} (succ ?m ?n))",
+        # Marks up to a cell, without a blank.
+        "(<= (run ?l 0 0) (line ?l ?k ?most))",
+        "(<= (run ?l ?p 0) (blank ?l ?p))",
+        "(<= (run ?l ?q ?n) (run ?l ?p ?m) (succ ?p ?q) (marked ?l ?q) (succ ?m ?n))",
+        "(<= bad (line ?l ?k ?most) (succ ?most ?n) (run ?l ?p ?n))",
+        # Blocks up to a cell that are as they should be, and the marks of the last one while it is incomplete.
+        "(<= (read ?l 0 0 0) (line ?l ?k ?most))",
+        "(<= (read ?l ?q ?k 0) (read ?l ?p ?k 0) (succ ?p ?q) (blank ?l ?q))",
+        "(<= (read ?l ?q ?k 0) (read ?l ?p ?k ?m) (succ ?p ?q) (blank ?l ?q) (block ?l ?k ?m))",
+        "(<= (read ?l ?q ?k 1) (read ?l ?p ?j 0) (succ ?p ?q) (marked ?l ?q) (succ ?j ?k) (block ?l ?k ?m))",
+        "(<= (read ?l ?q ?k ?n) (read ?l ?p ?k ?m) (distinct ?m 0) (succ ?p ?q) (marked ?l ?q) (succ ?m ?n))",
+        f"(<= (right ?l) (line ?l ?k ?most) (read ?l {size} ?k 0))",
+        f"(<= (right ?l) (line ?l ?k ?most) (block ?l ?k ?m) (read ?l {size} ?k ?m))",
+        "(<= wrong (line ?l ?k ?most) (not (right ?l)))",
+        "(<= terminal bad)",
+        "(<= terminal (not wrong))",
+        f"(<= terminal (true (step {size * size})))",
+        "(<= (goal solver 100) (not wrong))",
+        "(<= (goal solver 0) wrong)",
+    ]
+    return "\n".join(lines)
 
 
 WALK = """

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
+import pytest
+
 from agent.search.planning.plan import Bound, Known, Plan
 from agent.search.planning.planner import Planner
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.gate_lists import read_circuit
 from games.gdl.structure.independence import find_independence, reachable
 from games.machine import State
-from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square
+from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square, nonogram
 from tests.circuits import Compile
 
 
@@ -39,6 +43,34 @@ def test_fills_in_a_grid(machine_of: Compile) -> None:
     assert isinstance(plan, Plan)
     assert plan.goal == 100
     assert len(plan.moves) == 25
+    _play(machine, plan)
+
+
+HEART = [
+    "..##..##..",
+    ".####.###.",
+    "##..######",
+    "##.#######",
+    "##########",
+    ".########.",
+    "..######..",
+    "...####...",
+    "....##....",
+    ".#......#.",
+]
+
+
+@pytest.mark.parametrize(("counted", "legal"), [("", ""), ("(does solver (put ?x ?y))", ""), ("", "(not bad)")])
+def test_one_step_marks_a_picture(machine_of: Compile, counted: str, legal: str) -> None:
+    """The clock goes on where the first legal moves end the match at once; what ends it does not bind moves."""
+    machine = machine_of(nonogram(HEART, counted, legal))
+    planner = Planner(machine)
+    # None is the turn of the first formula, which has one step.
+    turn, plan = islice(planner.plans(machine.initial(), Known(-1), lambda: False), 2)
+    assert turn is None
+    assert isinstance(plan, Plan)
+    assert plan.goal == 100
+    assert len(plan.moves) == "".join(HEART).count("#")
     _play(machine, plan)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from agent.search.tree.breadth import BreadthFirst
 from games.gdl.structure.clock import clock_fluents
@@ -26,17 +27,24 @@ RING = """
 """
 """Eight steps on a ring of five: the time decides, not only the earliest visit of a place."""
 
+CALLED = RING.replace("(legal r stay)", "(<= (legal r stay) (true (at 4)))").replace(
+    "(true (step ?x)) (succ", "(does r ?m) (true (step ?x)) (succ"
+)
+"""The counter names the move, and one may stay at 4 only."""
 
-def test_what_depends_on_moves_is_no_clock(machine_of: Compile) -> None:
+
+@pytest.mark.parametrize("rules", [RING, CALLED])
+def test_what_depends_on_the_choice_of_moves_is_no_clock(machine_of: Compile, rules: str) -> None:
     """The counter and everything computed from it alone are a clock; the place is not."""
-    machine = machine_of(RING)
+    machine = machine_of(rules)
     found = {machine.game.fluents[f] for f in np.flatnonzero(clock_fluents(machine.programs))}
     assert found == {*(("step", str(n)) for n in range(9)), ("late", "no"), ("late", "yes")}
 
 
-def test_times_are_told_apart_in_the_end(machine_of: Compile) -> None:
+@pytest.mark.parametrize("rules", [RING, CALLED])
+def test_times_are_told_apart_in_the_end(machine_of: Compile, rules: str) -> None:
     """First each place is visited once, in vain; then all states are seen, and the goal is found."""
-    machine = machine_of(RING)
+    machine = machine_of(rules)
     breadth = BreadthFirst(machine, 1 << 20)
     breadth.begin(machine.initial())
     stop = np.zeros(1, np.uint8)
