@@ -58,14 +58,7 @@ def _count_block(
                 rows.store(count, count_row(builder.add(first, WORD(plane))))
                 total, carry = rows.add(rows.load(total_row(plane)), count, carry)
                 rows.store(total, total_row(plane))
-            rest = cgutils.alloca_once_value(builder, carry)
-
-            def go_on(plane: Value) -> None:
-                total, carry = rows.add(rows.load(total_row(plane)), builder.load(rest))
-                rows.store(total, total_row(plane))
-                builder.store(carry, rest)
-
-            rows.planes(BLOCK_PLANES, arguments[7], go_on)
+            rows.ripple(rows.add, total_row, total_row, BLOCK_PLANES, arguments[7], carry)
         return some
 
     return types.uint64(slots, option, types.int64, lanes, counts, types.int64, totals, types.int64, width), generate
@@ -86,18 +79,10 @@ def _begin_ranks(
         total_row, lane_row, greatest_row, rank_row, waiting_row = (
             rows.array(of, array) for of, array in zip(signature.args[:5], arguments[:5], strict=True)
         )
-        ones = builder.not_(rows.zero())
         # The greatest rank is one less than the total; lanes where the total is 0 borrow to the end.
-        borrow = cgutils.alloca_once_value(builder, ones)
-
-        def less_one(plane: Value) -> None:
-            total, below = rows.load(total_row(plane)), builder.load(borrow)
-            difference, below = rows.subtract(total, below)
-            rows.store(difference, greatest_row(plane))
-            builder.store(below, borrow)
-
-        rows.planes(0, arguments[5], less_one)
-        choosing = builder.and_(rows.load(lane_row(0)), builder.not_(builder.load(borrow)))
+        one = builder.not_(rows.zero())
+        empty = rows.ripple(rows.subtract, total_row, greatest_row, 0, arguments[5], one)
+        choosing = builder.and_(rows.load(lane_row(0)), builder.not_(empty))
         rows.store(choosing, waiting_row(0))
         higher = cgutils.alloca_once_value(builder, rows.zero())
 
@@ -131,11 +116,10 @@ def _draw_ranks(
             rows.array(of, array) for of, array in zip(signature.args[:6], arguments[:6], strict=True)
         )
 
-        def constant(value: int) -> Value:
-            return WORD(value) if rows.words == 1 else ir.Constant(rows.type, [WORD(value)] * rows.words)
-
         def rotated(value: Value, bits: int) -> Value:
-            return builder.or_(builder.shl(value, constant(bits)), builder.lshr(value, constant(64 - bits)))
+            return builder.or_(
+                builder.shl(value, rows.fill(WORD(bits))), builder.lshr(value, rows.fill(WORD(64 - bits)))
+            )
 
         states = [cgutils.alloca_once_value(builder, rows.load(generator_row(i))) for i in (0, 1)]
         less = cgutils.alloca_once_value(builder, rows.zero())
@@ -144,7 +128,7 @@ def _draw_ranks(
             first, second = map(builder.load, states)
             random = builder.add(first, second)
             second = builder.xor(second, first)
-            mixed = builder.xor(builder.xor(rotated(first, 24), second), builder.shl(second, constant(16)))
+            mixed = builder.xor(builder.xor(rotated(first, 24), second), builder.shl(second, rows.fill(WORD(16))))
             builder.store(mixed, states[0])
             builder.store(rotated(second, 37), states[1])
             bit, total = builder.and_(random, rows.load(greatest_row(plane))), rows.load(total_row(plane))
@@ -196,15 +180,7 @@ def _choose_in_block(
             difference, borrow = rows.subtract(rank, count, borrow)
             rows.store(difference, rank_row(plane))
             before.append(rank)
-        below = cgutils.alloca_once_value(builder, borrow)
-
-        def go_on(plane: Value) -> None:
-            difference, borrow = rows.subtract(rows.load(rank_row(plane)), builder.load(below))
-            rows.store(difference, rank_row(plane))
-            builder.store(borrow, below)
-
-        rows.planes(BLOCK_PLANES, arguments[6], go_on)
-        here = builder.load(below)
+        here = rows.ripple(rows.subtract, rank_row, rank_row, BLOCK_PLANES, arguments[6], borrow)
         some = rows.any(here)
         with builder.if_then(builder.icmp_unsigned("!=", some, WORD(0))):
 
@@ -214,12 +190,11 @@ def _choose_in_block(
 
             rows.planes(0, arguments[6], settle)
             rank = before[:-1]
-            start = builder.mul(arguments[8], WORD(1))
             for k, lanes in enumerate(_load_options(rows, slot_row, option_data, arguments[2])):
                 borrow = builder.and_(lanes, here)
                 for plane in range(len(rank)):
                     rank[plane], borrow = rows.subtract(rank[plane], borrow)
-                rows.store(borrow, chosen_row(builder.add(start, WORD(k))))
+                rows.store(borrow, chosen_row(builder.add(arguments[8], WORD(k))))
         return some
 
     return types.uint64(

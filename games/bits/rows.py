@@ -85,6 +85,30 @@ class Rows:
         with cgutils.for_range_slice(self.builder, WORD(first), end, WORD(1), WORD) as (plane, _):
             body(plane)
 
+    def ripple(
+        self,
+        operation: Callable[[Value, Value], tuple[Value, Value]],
+        source: Callable[[Value], Value],
+        target: Callable[[Value], Value],
+        first: int,
+        end: Value,
+        carry: Value,
+    ) -> Value:
+        """Emits a loop that adds a carry to the planes of `source`, or subtracts it; returns what is carried out."""
+        rest = cgutils.alloca_once_value(self.builder, carry)
+
+        def go_on(plane: Value) -> None:
+            result, carry = operation(self.load(source(plane)), self.builder.load(rest))
+            self.store(result, target(plane))
+            self.builder.store(carry, rest)
+
+        self.planes(first, end, go_on)
+        return self.builder.load(rest)
+
+    def fill(self, word: Value) -> Value:
+        """A row of the same word W times."""
+        return word if self.words == 1 else splat(self.builder, word, self.words)
+
     def load_at(self, data: Value, index: Value) -> Value:
         """The element of an int32 array, as an index."""
         return self.builder.zext(self.builder.load(self.builder.gep(data, [index])), WORD)
@@ -137,8 +161,7 @@ def _gather_rows(typing_context: Any, target: Any, source: Any, which: Any, othe
         mask = rows.load(rows.array(lanes, arguments[4])(0))
         n = context.make_array(which)(context, builder, arguments[2]).nitems
         with cgutils.for_range_slice(builder, WORD(0), n, WORD(1), WORD) as (row, _):
-            other = builder.load(builder.gep(other_data, [row]))
-            other = splat(builder, other, rows.words) if rows.words > 1 else other
+            other = rows.fill(builder.load(builder.gep(other_data, [row])))
             here = rows.load(source_row(rows.load_at(which_data, row)))
             rows.store(rows.blend(other, here, mask), target_row(row))
         return context.get_dummy_value()

@@ -197,12 +197,13 @@ def choose_random(role_start, slots, width, role, work, draws):
     of W words. `work.stuck` are the lanes in which the role has no legal move.
     """
     n_blocks = _count(slots, width, role, work)
-    for lane in range(64):
-        work.best_worth[lane] = np.float32(-1.0)
-    for _ in range(draws):
+    for draw in range(draws):
         n = _choose(role_start, slots, width, role, work, n_blocks)
         if draws == 1:
             return n
+        if draw == 0:
+            for lane in range(64):
+                work.best_worth[lane] = np.float32(-1.0)
         for i in range(n):
             rest = work.chosen[i]
             move = work.move[i]

@@ -19,23 +19,7 @@ from games.bits.choice import (
 )
 from games.bits.rows import any_lane, blend_rows, gather_rows, join_row
 from games.bits.words import aligned_words
-from games.gdl.running.kernels import NARROW, WIDE
-
-Bits = NDArray[np.bool_]
-
-WIDTHS = {1: NARROW, 8: WIDE}
-
-
-def rows_of(bits: Bits) -> NDArray[np.uint64]:
-    """Rows of lanes from bits (rows, lanes)."""
-    rows = aligned_words(bits.size // 64)
-    rows[:] = np.packbits(bits, axis=1, bitorder="little").view(np.uint64).ravel()
-    return rows
-
-
-def bits_of(rows: NDArray[np.uint64], width: int) -> Bits:
-    """The inverse of `rows_of`."""
-    return np.unpackbits(rows.view(np.uint8).reshape(-1, 8 * width), axis=1, bitorder="little").view(np.bool_)
+from tests.lanes import WIDTHS, bits_of, rows_of
 
 
 def numbers_in(planes: NDArray[np.uint64], width: int) -> NDArray[np.int64]:

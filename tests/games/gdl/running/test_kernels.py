@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from games.bits.words import aligned_words
 from games.gdl.compile import warm_kernels
 from games.gdl.running import kernels, playouts
-from games.gdl.running.kernels import NARROW, WIDE
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from tests.circuits import own_machine
-
-WIDTHS = {1: NARROW, 8: WIDE}
+from tests.lanes import WIDTHS, bits_of, rows_of
 
 
 @njit
@@ -88,11 +86,11 @@ def draw(
     slots = aligned_words(programs.n_slots * width)
     slots[SLOT_TRUE * width : (SLOT_TRUE + 1) * width] = kernels.ALL
     for move in range(moves):
-        slots[programs.legal_slot[move] * width :][:width] = words_of(legal[:, move])
+        slots[programs.legal_slot[move] * width :][:width] = rows_of(legal[None, :, move])
     workspace = playouts.new_move_workspace(programs, width, 5)
     if worth is not None:
         workspace.worth[:] = worth
-    workspace.lanes[:] = words_of(playing)
+    workspace.lanes[:] = rows_of(playing[None])
     drawn = np.full((draws, lanes), -1, np.int64)
     for row in drawn:
         n = playouts.choose_random(
@@ -103,21 +101,11 @@ def draw(
             workspace,
             playouts.UNIFORM if worth is None else np.int64(2),
         )
-        assert np.array_equal(lanes_of(workspace.stuck), playing & ~legal.any(axis=1))
-        for move, words in zip(workspace.move[:n], workspace.chosen.reshape(-1, width), strict=False):
-            assert (row[lanes_of(words)] == -1).all()
-            row[lanes_of(words)] = move
+        assert np.array_equal(bits_of(workspace.stuck, width)[0], playing & ~legal.any(axis=1))
+        for move, chosen in zip(workspace.move[:n], bits_of(workspace.chosen[: n * width], width), strict=True):
+            assert (row[chosen] == -1).all()
+            row[chosen] = move
     return drawn
-
-
-def words_of(lanes: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """A row of lanes as words."""
-    return np.packbits(lanes, bitorder="little").view(np.uint64)
-
-
-def lanes_of(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """The inverse of `words_of`."""
-    return np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
 
 
 def programs_of(moves: int) -> CircuitPrograms:
