@@ -16,7 +16,7 @@ import numpy as np
 
 from agent.search.choosing.preparation import Preparation
 from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report, Score, StopFlag, limited
-from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.memory import SheetMemory
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.subgames import SubgameSearch
@@ -202,7 +202,7 @@ class GeneralSearch(Engine):
         if not stop[0]:
             report(replace(best, final=True))
 
-    def _alpha_beta_for(self, evaluation: LogisticEvaluation) -> AlphaBetaSearch:
+    def _alpha_beta_for(self, evaluation: NetworkEvaluation) -> AlphaBetaSearch:
         """Alpha-beta with this evaluation, at the present state."""
         if self._alpha_beta is None:
             self._alpha_beta = self._preparation.alpha_beta(self._role, threads=self._threads, team=self._team)

@@ -21,8 +21,8 @@ from agent.search.choosing.variants import VariantTrials
 from agent.search.engine import StopFlag, limited
 from agent.search.evaluation import fit
 from agent.search.evaluation.features import Features, find_features
-from agent.search.evaluation.logistic import LogisticEvaluation
-from agent.search.learning.first_evaluation import fit_fluents, fit_patterns
+from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.learning.first_evaluation import learn_from_random_play
 from agent.search.learning.learner import Learner
 from agent.search.learning.memory import SheetMemory
 from agent.search.learning.ties import symmetries_of
@@ -102,7 +102,7 @@ class Preparation:
         """Number of `improve`'s steps."""
 
     @property
-    def evaluation(self) -> LogisticEvaluation | None:
+    def evaluation(self) -> NetworkEvaluation | None:
         """The best evaluation so far; None before the first one."""
         return self._learner.evaluation if self._learner is not None else None
 
@@ -289,7 +289,7 @@ class Preparation:
         if self._learner is not None and self.features is not None:
             self._recollection.keep(self.searched, self.features, self._learner)
 
-    def _make_learner(self, features: Features, start: LogisticEvaluation, earlier: int = 0) -> Learner:
+    def _make_learner(self, features: Features, start: NetworkEvaluation | None, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)
         # Patterns of facts have no symmetries.
         symmetries = symmetries_of(self.searched) if features.shares is None else ()
@@ -325,27 +325,13 @@ class Preparation:
         """Fits the first evaluation to random play."""
         if self._learner is not None:
             return
+        features = self.features or find_features(self.searched, self._random.getrandbits(63))
+        learner = self._make_learner(features, None)
         end = time.monotonic() + seconds
-        large = len(self.searched.game.fluents) > fit.MAX_FLUENTS
-        start = None
-        if not large:
-            # Kept when stopped, to continue later.
-            self._trainer = self._trainer or fit.EvaluationTrainer(self.searched, self._random.getrandbits(63))
-            start = fit_fluents(self._trainer, self._root(state), end, stop)
-            if start is None:
-                if not stop[0]:
-                    self.suits = False
-                return
-            self._trainer = None
-        features = find_features(self.searched, self._random.getrandbits(63))
-        weights = np.zeros(features.n)
-        if start is not None:
-            weights[: len(start.weights)] = start.weights
-        learner = self._make_learner(features, LogisticEvaluation(weights, 0.0 if start is None else start.bias))
-        if start is None:
-            fit_patterns(self.searched, learner, self._random, end, stop)
-            if stop[0]:
-                return
+        if not learn_from_random_play(self.searched, learner.trainer, self._random, end, stop):
+            self.suits = self.suits and bool(stop[0])
+            return
+        learner.evaluation = learner.trainer.evaluation
         self.features, self._learner = features, learner
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from agent.search.choosing.trial import Trials
 from agent.search.choosing.variants import VariantTrials
 from agent.search.evaluation.features import Features, find_features
-from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.learner import Experience, Learner
 from agent.search.learning.memory import MemoryEntry, SheetMemory
 from agent.search.learning.trial_points import NO_MATCHES
@@ -28,7 +28,7 @@ class Recalled(NamedTuple):
     """Knowledge of a game before learning."""
 
     features: Features
-    evaluation: LogisticEvaluation
+    evaluation: NetworkEvaluation
     experience: Experience | None
     """For the next fit; None if it does not fit."""
 

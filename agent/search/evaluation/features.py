@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,9 +55,11 @@ class Conjunctions(NamedTuple):
     blocker: NDArray[np.int32]
     """Indices of fluents: a set is out of reach while one of its blockers holds."""
     far: NDArray[np.int32]
-    """(n) added to the evaluation for role 0 by a set that lacks two facts."""
+    """(n) row of weights of a set that lacks two facts."""
     near: NDArray[np.int32]
-    """(facts) by place in `fact`: added by a set that lacks only that fact."""
+    """(n) the same of a set that lacks one fact."""
+    threat: NDArray[np.int32]
+    """(facts) by place in `fact`: row of weights of a set that lacks only that fact, beside `near`; or none."""
 
 
 @dataclass(frozen=True)
@@ -97,26 +99,25 @@ class Features:
         """Number of features that are not pairs."""
         return self.n - len(self.pair)
 
-    def fluent_weights(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the weight of each fluent (fluents), by the weights (features)."""
-        if self.shares is None:
-            return weights[: self.n_fluents]
-        return (self.shares @ weights[: self.shares.shape[1]]).astype(np.float64)
-
     def kernel_form(self) -> tuple[Conjunctions, Pairs]:
-        """Returns conjunctions and pairs for kernels, with weights of 0."""
-        far, near = np.zeros(len(self.column), np.int32), np.zeros(len(self.fact), np.int32)
-        conjunctions = Conjunctions(self.first, self.fact, self.blocked_first, self.blocker, far, near)
-        return conjunctions, pairs.kernel_form(self.pair, self.n_fluents)
+        """Returns conjunctions and pairs for kernels; see `kernel_rows`."""
+        rest = self.n_fluents - self.n_base
+        column, threat = self.column + rest, self.threat + rest
+        conjunctions = Conjunctions(
+            self.first, self.fact, self.blocked_first, self.blocker, column[:, 1], column[:, 0], threat
+        )
+        return conjunctions, pairs.kernel_form(self.pair, self.n_fluents, self.n_single + rest)
 
-    def set_weights(self, conjunctions: Conjunctions, of_pairs: Pairs, weights: NDArray[np.float64]) -> None:
-        """Sets the weights (features) of conjunctions and pairs for kernels."""
-        conjunctions.far[:] = np.round(weights[self.column[:, 1]])
-        near = np.repeat(weights[self.column[:, 0]], np.diff(self.first))
-        if len(self.threat):
-            near += weights[self.threat]
-        conjunctions.near[:] = np.round(near)
-        pairs.set_weights(of_pairs, self.pair, weights[self.n_single :])
+    @property
+    def n_base(self) -> int:
+        """Number of features that stand for fluents."""
+        return self.n_fluents if self.shares is None else self.shares.shape[1]
+
+    def kernel_rows(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Returns the rows of all fluents, then of other features, by the rows (features, ...) of features."""
+        if self.shares is None:
+            return rows
+        return np.concatenate([self.shares @ rows[: self.n_base], rows[self.n_base :]])
 
     def of(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Returns the features (n, features) of states (n, fluents)."""

@@ -38,25 +38,17 @@ class Pairs(NamedTuple):
     """(fluents + 1)"""
     other: NDArray[np.int32]
     """Indices of fluents."""
-    weight: NDArray[np.int32]
-    """Added to the evaluation for role 0 where both facts hold."""
+    row: NDArray[np.int32]
+    """Row of weights that counts where both facts hold."""
 
 
-def kernel_form(pairs: NDArray[np.int32], n_fluents: int) -> Pairs:
-    """Returns pairs (n, 2) of fluents for kernels, with weights of 0."""
+def kernel_form(pairs: NDArray[np.int32], n_fluents: int, row: int) -> Pairs:
+    """Returns pairs (n, 2) of fluents for kernels, with rows of weights from `row` on."""
     facts = pairs.ravel()
-    order = _by_fact(pairs)
+    order = np.argsort(facts, kind="stable")
     first = np.searchsorted(facts[order], np.arange(n_fluents + 1)).astype(np.int32)
-    return Pairs(first, pairs[:, ::-1].ravel()[order], np.zeros(len(facts), np.int32))
-
-
-def set_weights(form: Pairs, pairs: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
-    """Sets the weights (n) of pairs (n, 2) for kernels."""
-    form.weight[:] = np.round(np.repeat(weights, 2)[_by_fact(pairs)])
-
-
-def _by_fact(pairs: NDArray[np.int32]) -> NDArray[np.int64]:
-    return np.argsort(pairs.ravel(), kind="stable")
+    rows = np.repeat(np.arange(row, row + len(pairs), dtype=np.int32), 2)
+    return Pairs(first, pairs[:, ::-1].ravel()[order], rows[order])
 
 
 def find_pairs(machine: CircuitMachine, seed: int) -> NDArray[np.int32]:

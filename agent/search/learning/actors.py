@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.lessons import Lesson, LessonTable
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
@@ -27,7 +27,7 @@ from games.machine import State
 class Players:
     """Settings of the players."""
 
-    evaluation: LogisticEvaluation
+    evaluation: NetworkEvaluation
     depth: int
     """Plies searched by both sides."""
 
@@ -97,7 +97,7 @@ class SelfPlayAssistant(Assistant):
         self._root = self._machine.pack(state)
 
     def think(self, stop: StopFlag) -> None:
-        seated: LogisticEvaluation | None = None
+        seated: NetworkEvaluation | None = None
         while not stop[0]:
             players = self._players
             if players.evaluation is not seated:
@@ -136,7 +136,7 @@ class Actors:
         return 0 if self._team is None else self._team.size
 
     @contextmanager
-    def playing(self, root: NDArray[np.uint64], evaluation: LogisticEvaluation, depth: int) -> Iterator[None]:
+    def playing(self, root: NDArray[np.uint64], evaluation: NetworkEvaluation, depth: int) -> Iterator[None]:
         """Has helpers play matches from a packed state during the context."""
         team = self._team
         if team is None:
@@ -150,7 +150,7 @@ class Actors:
         with team.searching(self._setting, self._machine.unpack(root), self._hear):
             yield
 
-    def go_by(self, evaluation: LogisticEvaluation, depth: int) -> None:
+    def go_by(self, evaluation: NetworkEvaluation, depth: int) -> None:
         """Has helpers play by this evaluation, searching that many plies."""
         now = self._players
         if now is None or now.evaluation is not evaluation or now.depth != depth:

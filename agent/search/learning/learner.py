@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.training import Trainer
 from agent.search.learning.actors import Actors
 from agent.search.learning.foresight import Foresight
 from agent.search.learning.lessons import Lesson, LessonTable
 from agent.search.learning.pace import FEWEST_MATCHES, MATCHES, LearningPace
-from agent.search.learning.ties import Ties
+from agent.search.learning.ties import views_of
 from agent.search.team import Team
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
@@ -33,16 +34,11 @@ GATE = 32
 """Matches of a candidate against the evaluation."""
 OWN_SHARE = 0.25
 """Least share of a generation's matches played here, however many helpers there are: theirs come late."""
-FACT_DEVIATION, PATTERN_DEVIATION = 0.1, 0.2
-"""Prior standard deviations of the change of a fact's own weight and of a pattern's, in log odds. With wider ones, or
-without the last evaluation as the centre, new evaluations lost."""
-MAX_POSITIONS, MAX_FACTS = 20_000, 4_000_000
-"""Limits on positions kept, and on their facts (true or not) in total."""
-SINGLE_GENERATIONS = 4
-"""Generations without weights of pairs: the first generations gain most, and take half the time so."""
-NEWTON_STEPS, MOST_HALVINGS = 3, 8
-MOST_ODDS = 8.0
-"""Limit on log odds that chances are computed from."""
+MAX_POSITIONS = 300_000
+"""Limit on positions kept."""
+import os
+VISITS = int(os.environ.get("VISITS", 8))
+"""Visits of positions for each new one."""
 
 
 class Experience(NamedTuple):
@@ -63,7 +59,7 @@ class Learner:
         self,
         machine: CircuitMachine,
         features: Features,
-        start: LogisticEvaluation,
+        start: NetworkEvaluation | None,
         *,
         earlier: int = 0,
         threads: int = 1,
@@ -73,10 +69,11 @@ class Learner:
     ) -> None:
         """`start` is the first evaluation, made by `earlier` generations of another learner. `symmetries` are those of
         the game, or generate them; a `team` plays matches, too."""
-        n = len(machine.game.fluents)
         self._features = features
-        self._ties = ties = Ties(features, symmetries)
-        self.evaluation = LogisticEvaluation(ties.expand(ties.mean(start.weights)), 0.0 if ties.odd else start.bias)
+        self.trainer = Trainer(features, machine.words, MAX_POSITIONS, seed, *views_of(features, symmetries))
+        if start is not None:
+            self.trainer.evaluation = start
+        self.evaluation = self.trainer.evaluation
         self._earlier = earlier
         self.generations = 0
         """Candidates fitted."""
@@ -86,24 +83,19 @@ class Learner:
         """Matches learnt from."""
         self._plies = 0
         """Total of these matches."""
-        self._prior = PATTERN_DEVIATION**2 * ties.patterns(features.patterns)
-        self._prior[np.diag_indices(ties.n)] += FACT_DEVIATION**2
-        self._facts = np.zeros((0, n), np.bool_)
-        """(positions, fluents) facts of the positions kept."""
-        self._x = np.zeros((0, ties.n), np.float32)
-        """(positions, weights) factors of the weights there."""
-        self._targets = np.zeros(0)
+        self._new = 0
+        """Positions not learnt from."""
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
         self.foresight = Foresight(machine, seed)
         """Results expected of matches before learning from them."""
         self._pace = LearningPace(earlier)
-        self._candidate: LogisticEvaluation | None = None
+        self._candidate: NetworkEvaluation | None = None
         """Being tried out; kept when stopped."""
         self._points, self._played = 0.0, 0
         """Its points and matches so far."""
-        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, ties.n))
-        zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
+        self._random = np.random.default_rng(seed)
+        zobrist = np.random.default_rng(seed).integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
         self._tables = [LessonTable(machine, features, seed + i, zobrist) for i in range(threads)]
         self._actors = Actors(team, machine, features)
         self._lock = threading.Lock()
@@ -131,32 +123,6 @@ class Learner:
     def plies(self) -> float | None:
         """Mean length of the matches; None before the first one."""
         return self._plies / self.matches if self.matches else None
-
-    def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
-        """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless stopped."""
-        fitted = self._fit(self._inputs(facts_in(states, self._features.n_fluents)), results, stop)
-        if fitted is not None:
-            self.evaluation = fitted
-
-    @property
-    def experience(self) -> Experience:
-        """Positions kept for the next fit. Not available where fluents share weights."""
-        # A candidate is not kept: its matches count as fresh.
-        fresh = self._fresh if self._candidate is None else MATCHES
-        return Experience(self._facts, self._targets, fresh)
-
-    def resume(self, experience: Experience) -> None:
-        """Continues another learner's work on the game; only before anything is recorded."""
-        self._facts, self._targets = experience.facts[-self._kept :], experience.targets[-self._kept :]
-        self._x, self._fresh = self._inputs(self._facts), experience.fresh
-
-    def _inputs(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Returns the factors (n, weights) of the weights where these facts (n, fluents) hold."""
-        return self._ties.reduce(self._features.of(facts))
-
-    def _expected(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Returns the results (n), 0..1, that the evaluation expects of positions with these factors (n, weights)."""
-        return _chances(x @ self._ties.mean(self.evaluation.weights) + self.evaluation.bias)
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, fits a candidate and tries it out; returns whether there was anything to learn from."""
@@ -186,7 +152,7 @@ class Learner:
         self._candidate = None
         return True
 
-    def _learn(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> LogisticEvaluation | None:
+    def _learn(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> NetworkEvaluation | None:
         """Records matches and fits a candidate; None if it was stopped, or there was nothing to learn from."""
         # Played by helpers during the last fit and trial.
         self._remember(self._actors.lessons())
@@ -199,10 +165,11 @@ class Learner:
         self._remember(lessons + self._actors.lessons())
         if stop[0] or not self._fresh:
             return None
-        fitted = self._fit(self._x, self._targets, stop)
-        if fitted is not None:
-            self._fresh = 0
-        return fitted
+        self.trainer.train(VISITS * self._new, stop)
+        if stop[0]:
+            return None
+        self._fresh = self._new = 0
+        return self.trainer.evaluation
 
     def _remember(self, lessons: Sequence[Lesson]) -> None:
         """Adds these matches to the positions kept."""
@@ -210,16 +177,16 @@ class Learner:
         self.matches += len(lessons)
         self._plies += sum(lesson.plies for lesson in lessons)
         if lessons:
-            states = np.concatenate([lesson.states for lesson in lessons])
-            new = facts_in(states, self._features.n_fluents)
-            x = self._inputs(new)
             # One position of each match: the others have the same result.
-            some = np.cumsum([0, *(len(lesson.states) for lesson in lessons[:-1])])
+            some = [int(self._random.integers(len(lesson.states))) for lesson in lessons]
+            states = np.array([lesson.states[i] for lesson, i in zip(lessons, some, strict=True)])
+            movers = np.array([lesson.movers[i] for lesson, i in zip(lessons, some, strict=True)])
             results = np.array([lesson.result for lesson in lessons])
-            self.foresight.add(states[some], self._expected(x[some]), results)
-            self._facts = np.concatenate([self._facts, new])[-self._kept :]
-            self._x = np.concatenate([self._x, x])[-self._kept :]
-            self._targets = np.concatenate([self._targets, *(lesson.targets for lesson in lessons)])[-self._kept :]
+            foreseen = 1 / (1 + np.exp(-self.trainer.odds(states, movers).astype(np.float64)))
+            self.foresight.add(states, foreseen, results)
+            for lesson in lessons:
+                self.trainer.add(lesson.states, lesson.movers, lesson.targets)
+                self._new += len(lesson.states)
 
     def _record(
         self, table: LessonTable, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
@@ -236,82 +203,3 @@ class Learner:
                 break
         return lessons, depth
 
-    def _fit(self, x: NDArray[np.float32], y: NDArray[np.float64], stop: StopFlag) -> LogisticEvaluation | None:
-        """Returns the logistic regression of targets (n) on factors of the weights (n, weights); None if stopped.
-
-        The prior is normal, around the present evaluation. Newton's method (iteratively reweighted least squares) with
-        step halving: whole steps go much too far where the evaluation is sure and wrong. The prior covariance may be
-        singular, so it is not inverted: the equations are solved for the change in multiples of it.
-        """
-        old, ties = self.evaluation, self._ties
-        used = ties.n if self._earlier + self.generations >= SINGLE_GENERATIONS else ties.n_single
-        x, prior, weights = x[:, :used], self._prior[:used, :used], ties.mean(old.weights)[:used]
-        base = x @ weights.astype(np.float32)
-        now = _LearningStep(np.zeros(used), np.zeros(used), np.zeros(len(x)), old.bias)
-        loss = now.loss(base, y)
-        for _ in range(NEWTON_STEPS):
-            odds = base + now.odds + now.bias
-            p = _chances(odds)
-            importance = np.maximum(p * (1 - p), 0.01).astype(np.float32)
-            wanted = odds + (y - p) / importance - base
-            total = float(importance.sum())
-            mean = (importance @ x).astype(np.float64) / total
-            centre = float(importance @ wanted / total)
-            if ties.odd:
-                # A state is worth to one role what its opposite is to the other.
-                mean, centre = np.zeros(used), 0.0
-            # Covariance of centred features, without a centred copy of them.
-            covariance = (x.T @ (x * importance[:, None])).astype(np.float64) - total * np.outer(mean, mean)
-            if stop[0]:
-                return None
-            inner = covariance @ prior
-            inner[np.diag_indices(len(inner))] += 1
-            residual = (importance * (wanted - centre)).astype(np.float32)
-            multiples = np.linalg.solve(inner, residual @ x)
-            change = prior @ multiples
-            whole = _LearningStep(change, multiples, x @ change.astype(np.float32), centre - float(mean @ change))
-            for halvings in range(MOST_HALVINGS + 1):
-                step = now.towards(whole, 0.5**halvings)
-                reached = step.loss(base, y)
-                if reached < loss:
-                    now, loss = step, reached
-                    break
-            else:
-                break
-            if stop[0]:
-                return None
-        return LogisticEvaluation(old.weights + ties.expand(np.pad(now.change, (0, ties.n - used))), now.bias)
-
-
-def _chances(odds: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Returns the chances (n), 0..1, of log odds (n)."""
-    chances: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(odds, -MOST_ODDS, MOST_ODDS)))
-    return chances
-
-
-class _LearningStep(NamedTuple):
-    """A point of a fit's descent."""
-
-    change: NDArray[np.float64]
-    """(features) change of the weights."""
-    multiples: NDArray[np.float64]
-    """(features) the change in multiples of the prior's covariance."""
-    odds: NDArray[np.float32] | NDArray[np.float64]
-    """(n) change of each position's log odds."""
-    bias: float
-
-    def towards(self, other: _LearningStep, share: float) -> _LearningStep:
-        """Returns a point on the way to another one."""
-        return _LearningStep(
-            self.change + share * (other.change - self.change),
-            self.multiples + share * (other.multiples - self.multiples),
-            self.odds + share * (other.odds - self.odds),
-            self.bias + share * (other.bias - self.bias),
-        )
-
-    def loss(self, base: NDArray[np.float32], targets: NDArray[np.float64]) -> float:
-        """Returns the loss to minimise: the cross entropy of all targets (n) plus the prior's penalty. `base` (n) are
-        the odds before the change, without a bias."""
-        odds = base + self.odds + self.bias
-        cross_entropy = np.logaddexp(0, odds).sum() - float(targets @ odds)
-        return float(cross_entropy) + 0.5 * float(self.change @ self.multiples)

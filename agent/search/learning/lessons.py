@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.logistic import LogisticEvaluation, points_of, probability
+from agent.search.evaluation.network import NetworkEvaluation, points_of, probability
 from agent.search.learning.selfplay import NO_RESULT, play_match
 from agent.search.pvs.analysis import PvsSearcher
 from agent.search.pvs.survey import MAX_PLIES
@@ -26,9 +26,8 @@ OPENING = 8
 """Limit on random plies at the start of a match."""
 RANDOM_MOVES = 3000
 """Chance of a random move, in 65536ths, in recorded matches."""
-SAMPLES = 8
-"""Positions of a match to learn from: neighbours teach the same."""
-LAMBDA = 0.8
+import os
+LAMBDA = float(os.environ.get("LAMBDA", 0.8))
 """Share of later positions, beyond the next one, in a position's target."""
 
 
@@ -37,6 +36,8 @@ class Lesson(NamedTuple):
 
     states: NDArray[np.uint64]
     """(n, words) packed."""
+    movers: NDArray[np.int8]
+    """(n) who chooses: see `NOBODY`."""
     targets: NDArray[np.float64]
     """(n) expected results for role 0, 0..1."""
     plies: int
@@ -53,12 +54,13 @@ class LessonTable:
         self._random = np.random.default_rng(seed)
         self._rng = np.array([seed], np.uint64)
         self._states = np.zeros((MAX_PLIES, machine.words), np.uint64)
+        self._movers = np.zeros(MAX_PLIES, np.int8)
         self._scores = np.zeros(MAX_PLIES, np.int64)
 
-    def set_evaluation(self, player: int, evaluation: LogisticEvaluation) -> None:
+    def set_evaluation(self, player: int, evaluation: NetworkEvaluation) -> None:
         """Sets the evaluation of a player, 0 or 1."""
         searcher = self.players[player]
-        searcher.set_evaluation(*evaluation.in_units)
+        searcher.set_evaluation(evaluation)
         searcher.game.table[:] = 0
 
     def play(
@@ -66,7 +68,7 @@ class LessonTable:
     ) -> tuple[int, int]:
         """Plays a match with player `first` as role 0; see `selfplay.play_match`."""
         games = [self.players[first].game, self.players[1 - first].game]
-        n, result = play_match(*games, root.copy(), depth, opening, random, self._rng, self._states, self._scores, stop)
+        n, result = play_match(*games, root.copy(), depth, opening, random, self._rng, self._states, self._movers, self._scores, stop)
         return int(n), int(result)
 
     def record(self, root: NDArray[np.uint64], depth: int, stop: StopFlag) -> Lesson | None:
@@ -75,9 +77,8 @@ class LessonTable:
         n, result = self.play(0, root, depth, opening, RANDOM_MOVES, stop)
         if stop[0] or result == NO_RESULT or n == 0:
             return None
-        chosen = self._random.choice(n, min(n, SAMPLES), replace=False)
         targets = _returns(self._scores[:n], result)
-        return Lesson(self._states[chosen], targets[chosen], opening + n, points_of(result))
+        return Lesson(self._states[:n].copy(), self._movers[:n].copy(), targets, opening + n, points_of(result))
 
     def compare(self, root: NDArray[np.uint64], depth: int, pairs: int, stop: StopFlag) -> tuple[float, int]:
         """Returns the points of player 1 against player 0 in pairs of matches with the same opening, and their

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from agent import bounded_json
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.learner import Experience
 from agent.search.learning.trial_points import NO_MATCHES, TrialPoints
 from games.gdl.canonical import CanonicalForm, canonical_form
@@ -211,7 +211,7 @@ class SheetMemory:
 
     def evaluation(
         self, entry: MemoryEntry, fluents: Sequence[Term], features: Features, always: Sequence[Term] = ()
-    ) -> LogisticEvaluation | None:
+    ) -> NetworkEvaluation | None:
         """Returns an entry's evaluation for these features of a game with these fluents, and facts that hold always;
         None if it does not fit."""
         if self._form is None:
@@ -225,7 +225,7 @@ class SheetMemory:
         members = np.bincount(columns[known], minlength=features.n)
         weights = np.bincount(columns[known], values[known], features.n) / np.maximum(members, 1)
         constant = sum(entry.weights.get(self._form.key(fact), 0.0) for fact in always)
-        return LogisticEvaluation(weights, entry.bias + constant)
+        return NetworkEvaluation(weights, entry.bias + constant)
 
     def experience(self, entry: MemoryEntry, fluents: Sequence[Term]) -> Experience | None:
         """Returns an entry's positions for the next fit; None if they do not fit. New facts count as false."""
@@ -249,7 +249,7 @@ class SheetMemory:
         self,
         fluents: Sequence[Term],
         features: Features,
-        evaluation: LogisticEvaluation,
+        evaluation: NetworkEvaluation,
         experience: Experience,
         *,
         generations: int,

@@ -53,13 +53,13 @@ def _play_move(game, state, count, depth, random, rng, value, stop):
 
 
 @njit(**KERNEL)
-def play_match(first, second, state, depth, opening, random, rng, states, values, stop):
+def play_match(first, second, state, depth, opening, random, rng, states, movers, values, stop):
     """Plays from a packed state (uint64[words], overwritten) to the end, with `opening` random plies first.
 
     Both sides search to `depth` plies and play a random move with a chance of `random` / 65536. Returns the number of
     positions after the opening, and the result as in `PvsWorkspace.result`: NO_RESULT if the match was stopped or did
-    not end within `opening + most` plies. Writes the positions to `states` (uint64[most, words]) and their scores for
-    role 0 to `values` (int64[most], NO_RESULT where nothing was searched). `rng` is uint64[1].
+    not end within `opening + most` plies. Writes the positions to `states` (uint64[most, words]), who chooses there to `movers` (int8[most]), and their scores
+    for role 0 to `values` (int64[most], NO_RESULT where nothing was searched). `rng` is uint64[1].
     """
     n = 0
     for ply in range(opening + len(states)):
@@ -74,6 +74,7 @@ def play_match(first, second, state, depth, opening, random, rng, states, values
             break
         chance = np.int64(65536) if ply < opening else random
         at = max(0, n - 1)
+        movers[at] = first.work.mover[ROOT, 0]
         values[at] = NO_RESULT
         value = values[at : at + 1]
         if first.work.mover[ROOT, 0] == 1:

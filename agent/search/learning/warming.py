@@ -15,5 +15,6 @@ def warm_kernels(machine: CircuitMachine) -> None:
     root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
     searcher = PvsAnalyser(machine, find_features(machine, 1), megabytes=1).searchers[0]
     searcher.analyse(root, stop, lambda verdict: None, 2)
+    movers = np.zeros(4, np.int8)
     rng, states, scores = np.ones(1, np.uint64), np.zeros((4, machine.words), np.uint64), np.zeros(4, np.int64)
-    play_match(searcher.game, searcher.game, root, 1, 0, 0, rng, states, scores, stop)
+    play_match(searcher.game, searcher.game, root, 1, 0, 0, rng, states, movers, scores, stop)

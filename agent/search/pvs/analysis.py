@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
+from agent.search.evaluation.network import MOVERS, NetworkEvaluation, aligned_rows
 from agent.search.evaluation.scale import WIN, WON
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import STOPPED, search
 from agent.search.pvs.table import SIDE_KEY
 from agent.search.pvs.workspace import (
-    BIAS,
     CHANGED,
     CHANGES,
     DATE,
@@ -94,11 +94,12 @@ class PvsSearcher:
             machine.programs,
             self.work,
             table,
-            np.zeros(len(machine.game.fluents), np.int32),
+            aligned_rows(len(machine.game.fluents) + features.n),
+            aligned_rows(MOVERS + 1),
             *features.kernel_form(),
             zobrist,
             np.array([machine.worths(role)[-1] for role in range(len(machine.roles))]),
-            np.zeros(5, np.int64),
+            np.zeros(4, np.int64),
         )
         self.game.settings[QUIET] = quiet
         self.root_moves = np.zeros(0, np.int32)
@@ -126,15 +127,13 @@ class PvsSearcher:
         """Number of evaluations used in place of a search."""
         return int(self.work.counts[JUDGED] + self.work.counts[REFUSED])
 
-    def set_evaluation(self, weights: NDArray[np.float64], bias: int) -> None:
-        """Sets the evaluation: `bias` plus the weights (features) of the features that hold.
-
-        The table's owner must clear it.
-        """
-        self.game.weights[:] = np.round(self._features.fluent_weights(weights))
-        self._features.set_weights(self.game.conjunctions, self.game.pairs, weights)
-        self.game.settings[BIAS] = bias
-        self.game.settings[PAIRED] = self.game.pairs.weight.any()
+    def set_evaluation(self, evaluation: NetworkEvaluation) -> None:
+        """Sets the evaluation. The table's owner must clear it."""
+        rows, outputs = evaluation.kernel_form()
+        whole = np.round(self._features.kernel_rows(rows)).astype(np.int32).ravel()
+        self.game.weights[: whole.size] = whole
+        self.game.outputs[:] = outputs.ravel()
+        self.game.settings[PAIRED] = len(self._features.pair) > 0
         self.work.counts[CHANGES] = self.work.counts[CHANGED] = 0
 
     def analyse(
@@ -287,12 +286,12 @@ class PvsAnalyser:
         """States seen by all threads."""
         return sum(searcher.nodes for searcher in self.searchers)
 
-    def set_evaluation(self, weights: NDArray[np.float64], bias: int) -> None:
+    def set_evaluation(self, evaluation: NetworkEvaluation) -> None:
         """See `PvsSearcher.set_evaluation`; forgets all earlier results."""
         # New keys hide all entries. Clearing the table would take longer than allowed after `stop`.
         self.zobrist[:] = self._random.integers(0, 1 << 64, len(self.zobrist), np.uint64)
         for searcher in self.searchers:
-            searcher.set_evaluation(weights, bias)
+            searcher.set_evaluation(evaluation)
 
     def analyse(
         self,

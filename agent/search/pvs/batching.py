@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.pvs.workspace import BOTH, COUNT, FIRST, UNKNOWN
+from agent.search.pvs.workspace import BOTH, COUNT, FIRST, MAX_CHILDREN, UNKNOWN
 from games.bits.inner import step
+from games.bits.short_rows import copy_row
 from games.bits.words import lowest
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
@@ -140,7 +141,7 @@ def enter_families(game, row, first, ready):
         for child in range(begin_of - 1, begin_of + size):
             if child >= begin_of:
                 work.key[row + 1, child] = work.key[row, at]
-                work.linear[row + 1, child] = work.linear[row, at]
+                copy_row(work.sums, (row + 1) * MAX_CHILDREN + child, work.sums, row * MAX_CHILDREN + at)
                 move, lanes = np.int64(work.move[row + 1, child]), ONE << np.uint64(child)
             # First the only move of the role without a choice, for all of them.
             enter_move(programs.set_start, programs.set_slot, work.slots, NARROW, FIRST_WORD, move, lanes)

@@ -7,7 +7,7 @@ import time
 
 from agent.search.engine import WATCHED_SECONDS, Contenders, Engine, Limit, Opinion, Report, Score, StopFlag
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.logistic import LogisticEvaluation, probability
+from agent.search.evaluation.network import NetworkEvaluation, probability
 from agent.search.evaluation.scale import MOST, WIN, WON
 from agent.search.pvs.analysis import MAX_DEPTH, PvsAnalyser, PvsVerdict
 from agent.search.pvs.splitting import RootSplitting
@@ -51,15 +51,15 @@ class AlphaBetaSearch(Engine):
         self._analyser = PvsAnalyser(machine, features, threads=threads, megabytes=megabytes, seed=seed)
         self._state = machine.initial()
         self._moves = [move for moves in machine.game.moves for move in moves]
-        self._evaluation: LogisticEvaluation | None = None
+        self._evaluation: NetworkEvaluation | None = None
         self.helpless = False
         """Whether the last `think` ended with a proof that another search may better."""
 
-    def use(self, evaluation: LogisticEvaluation) -> None:
+    def use(self, evaluation: NetworkEvaluation) -> None:
         """Evaluates leaves by this evaluation from now on."""
         if evaluation is not self._evaluation:
             self._evaluation = evaluation
-            self._analyser.set_evaluation(*evaluation.in_units)
+            self._analyser.set_evaluation(evaluation)
             self._splitting.search_like(self._features, evaluation, self._analyser)
 
     def begin(self, state: State) -> None:

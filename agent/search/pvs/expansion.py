@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from agent.search.evaluation.network import MOVERS
 from agent.search.evaluation.scale import MOST, WIN
 from agent.search.pvs.batching import enter_families, load_siblings
 from agent.search.pvs.workspace import (
-    BIAS,
     BOTH,
     COUNT,
     EXPANSIONS,
@@ -29,6 +29,7 @@ from agent.search.pvs.workspace import (
 )
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel, step
+from games.bits.short_rows import add_row, copy_row, subtract_row, unit_output
 from games.bits.words import lowest
 from games.gdl.running.goals import evaluate_goals, read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, clear_sets, enter_move, evaluate
@@ -96,39 +97,33 @@ def _follow_changes(game, into, chunk, mask):
     """Updates keys and evaluations of a chunk's children, which start with their parents' values; loads the slots."""
     work = game.work
     slots, node, state = work.slots, work.node, work.state
-    weights, zobrist = game.weights, game.zobrist
+    weights, zobrist, sums = game.weights, game.zobrist, work.sums
     begin = 64 * chunk
+    place = into * MAX_CHILDREN + begin
     for f in range(len(node)):
         word = state[into, chunk, f]
         slots[FIRST_FLUENT + f] = word
         changed = (word ^ node[f]) & mask
         if changed == ZERO:
             continue
-        weight, number = weights[f], zobrist[f]
-        rest = changed & word
-        other = changed & ~word
-        if rest == ZERO:
-            # Usually a fact changes the same way in all children that change it.
-            rest, other, weight = other, ZERO, -weight
-        while rest != ZERO:
-            at = begin + lowest(rest)
-            rest &= rest - ONE
-            work.key[into, at] ^= number
-            work.linear[into, at] += weight
-        while other != ZERO:
-            at = begin + lowest(other)
-            other &= other - ONE
-            work.key[into, at] ^= number
-            work.linear[into, at] -= weight
+        number = zobrist[f]
+        while changed != ZERO:
+            lane = lowest(changed)
+            changed &= changed - ONE
+            work.key[into, begin + lane] ^= number
+            if (word >> np.uint64(lane)) & ONE != ZERO:
+                add_row(sums, place + lane, weights, f)
+            else:
+                subtract_row(sums, place + lane, weights, f)
 
 
 @inner_kernel()
-def _follow_pairs(pairs, node, state, linear, into, chunk, mask):
-    """Adds the pairs of facts to the evaluations of a chunk's children.
+def _follow_pairs(pairs, weights, node, state, sums, into, chunk, mask):
+    """Adds the pairs of facts to the sums of a chunk's children.
 
-    `pairs` are the game's; the next three are parts of a `PvsWorkspace`.
+    `pairs` and `weights` are the game's; the next three are parts of a `PvsWorkspace`.
     """
-    begin = 64 * chunk
+    place = into * MAX_CHILDREN + 64 * chunk
     for f in range(len(node)):
         start, end = np.int64(pairs.first[f]), np.int64(pairs.first[f + 1])
         if start == end:
@@ -146,28 +141,30 @@ def _follow_pairs(pairs, node, state, linear, into, chunk, mask):
                 lanes &= ~(other_now ^ other_before)
             gained = now & other_now & ~(before & other_before) & lanes
             lost = before & other_before & ~(now & other_now) & lanes
-            weight = pairs.weight[i]
+            weight = np.int64(pairs.row[i])
             while gained != ZERO:
-                linear[into, begin + lowest(gained)] += weight
+                add_row(sums, place + lowest(gained), weights, weight)
                 gained &= gained - ONE
             while lost != ZERO:
-                linear[into, begin + lowest(lost)] -= weight
+                subtract_row(sums, place + lowest(lost), weights, weight)
                 lost &= lost - ONE
 
 
 @inner_kernel()
-def _add_conjunctions(conjunctions, slots, evaluation, linear, into, begin, mask):
-    """Sets the evaluations of the children in lanes `mask` (a word), with states in the slots; `begin` is lane 0.
+def _add_conjunctions(conjunctions, weights, slots, whole, sums, place, mask):
+    """Sets `whole` to the sums with conjunctions of the children in lanes `mask` (a word), with states in the slots.
 
-    `conjunctions` are the game's; the next three are parts of a `PvsWorkspace`.
+    `conjunctions` and `weights` are the game's; the next three are parts of a `PvsWorkspace`. Row `place` of `sums` is
+    lane 0.
     """
     first, fact, far, near = conjunctions.first, conjunctions.fact, conjunctions.far, conjunctions.near
+    threat = conjunctions.threat
     blocked_first, blocker = conjunctions.blocked_first, conjunctions.blocker
     rest = mask
     while rest != ZERO:
-        at = begin + lowest(rest)
+        lane = lowest(rest)
         rest &= rest - ONE
-        evaluation[into, at] = linear[into, at]
+        copy_row(whole, lane, sums, place + lane)
     # Unsigned indices need no test for counting from the end.
     for c in range(np.uint64(len(far))):
         free = mask
@@ -185,31 +182,42 @@ def _add_conjunctions(conjunctions, slots, evaluation, linear, into, begin, mask
         found = free & one & ~three
         if found == ZERO:
             continue
-        weight = far[c]
+        weight = np.int64(far[c])
         rest = found & two
         while rest != ZERO:
-            at = begin + lowest(rest)
+            add_row(whole, lowest(rest), weights, weight)
             rest &= rest - ONE
-            evaluation[into, at] += weight
         lone = found & ~two
-        if lone == ZERO:
+        weight = np.int64(near[c])
+        rest = lone
+        while rest != ZERO:
+            add_row(whole, lowest(rest), weights, weight)
+            rest &= rest - ONE
+        if lone == ZERO or len(threat) == 0:
             continue
         for i in range(np.uint64(first[c]), np.uint64(first[c + ONE])):
             rest = lone & ~slots[np.uint64(fact[i]) + _FLUENTS]
-            weight = near[i]
+            weight = np.int64(threat[i])
             while rest != ZERO:
-                at = begin + lowest(rest)
+                add_row(whole, lowest(rest), weights, weight)
                 rest &= rest - ONE
-                evaluation[into, at] += weight
 
 
 @step
 def _judge(game, into, chunk, mask):
-    """Completes the evaluations of a chunk's children after `_follow_changes`."""
+    """Sets the evaluations of a chunk's children after `_follow_changes` and `_note_movers`."""
     work = game.work
+    sums, whole, outputs = work.sums, work.whole, game.outputs
+    place = into * MAX_CHILDREN + 64 * chunk
     if game.settings[PAIRED] != 0:
-        _follow_pairs(game.pairs, work.node, work.state, work.linear, into, chunk, mask)
-    _add_conjunctions(game.conjunctions, work.slots, work.evaluation, work.linear, into, 64 * chunk, mask)
+        _follow_pairs(game.pairs, game.weights, work.node, work.state, sums, into, chunk, mask)
+    _add_conjunctions(game.conjunctions, game.weights, work.slots, whole, sums, place, mask)
+    while mask != ZERO:
+        lane = lowest(mask)
+        mask &= mask - ONE
+        at = 64 * chunk + lane
+        mover = min(np.int64(work.mover[into, at]), np.int64(NOBODY))
+        work.evaluation[into, at] = unit_output(whole, lane, outputs, mover)
 
 
 @step
@@ -272,7 +280,7 @@ def _enter_moves(game, row, child, into, begin, n, single):
     for lane in range(-1, n):
         if lane >= 0:
             work.key[into, begin + lane] = work.key[row, child]
-            work.linear[into, begin + lane] = work.linear[row, child]
+            copy_row(work.sums, into * MAX_CHILDREN + begin + lane, work.sums, row * MAX_CHILDREN + child)
             move, lanes = np.int64(work.move[into, begin + lane]), ONE << np.uint64(lane)
         # First the only move of the role without a choice, for all of them.
         enter_move(programs.set_start, programs.set_slot, work.slots, NARROW, FIRST_WORD, move, lanes)
@@ -323,12 +331,12 @@ def expand(game, row, child, siblings, into, evaluated):
         for f in range(len(next_slot)):
             state[into, chunk, f] = slots[next_slot[f]]
         _follow_changes(game, into, chunk, mask)
-        _judge(game, into, chunk, mask)
         evaluate(programs.legal, slots, NARROW)
         over = slots[programs.terminal_slot] & mask
         for lane in range(n):
             work.result[into, begin + lane] = UNKNOWN
         over |= _note_movers(game, into, chunk, mask)
+        _judge(game, into, chunk, mask)
         if over != ZERO:
             _judge_ends(game, into, chunk, over)
         begin += 64
@@ -345,9 +353,10 @@ def place_root(game, state):
 
     Returns their number, 0 where the state cannot be searched.
     """
-    work = game.work
+    programs, work = game.programs, game.work
     key = ZERO
-    value = np.int64(0)
+    place = np.int64(ROOT * MAX_CHILDREN)
+    copy_row(work.sums, place, game.outputs, np.int64(MOVERS))
     for f in range(len(work.node)):
         bit = (state[f >> 6] >> np.uint64(f & 63)) & ONE
         work.state[ROOT, 0, f] = bit
@@ -355,10 +364,11 @@ def place_root(game, state):
         work.node[f] = ZERO
         if bit != ZERO:
             key ^= game.zobrist[f]
-            value += game.weights[f]
+            add_row(work.sums, place, game.weights, f)
         work.slots[FIRST_FLUENT + f] = bit
     work.key[ROOT, 0] = key
-    work.linear[ROOT, 0] = value + game.settings[BIAS]
+    evaluate(programs.legal, work.slots, NARROW)
+    _note_movers(game, np.int64(ROOT), np.int64(0), ONE)
     _judge(game, np.int64(ROOT), np.int64(0), ONE)
     work.result[ROOT, 0] = UNKNOWN
     work.mover[ROOT, 0] = NOBODY

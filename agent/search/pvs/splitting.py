@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.table import new_table, read_entries
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.evaluation.scale import WIN, WON
 from agent.search.pvs.analysis import MAX_DEPTH, PvsAnalyser, PvsSearcher, PvsVerdict, SearchProgress
 from agent.search.pvs.sharing import newest_entries, write_entries
@@ -89,7 +89,7 @@ class SplitSetting(Setting):
     """Has helpers search moves of the root."""
 
     features: Features
-    evaluation: LogisticEvaluation
+    evaluation: NetworkEvaluation
     zobrist: NDArray[np.uint64]
     """(fluents) the engine's, so that keys agree."""
 
@@ -97,7 +97,7 @@ class SplitSetting(Setting):
         return SplitAssistant(self, machine, rank)
 
 
-def make_setting(features: Features, evaluation: LogisticEvaluation, zobrist: NDArray[np.uint64]) -> SplitSetting:
+def make_setting(features: Features, evaluation: NetworkEvaluation, zobrist: NDArray[np.uint64]) -> SplitSetting:
     """Returns the setting for an evaluation."""
     return SplitSetting(features.for_search, evaluation, zobrist.copy())
 
@@ -109,7 +109,7 @@ class SplitAssistant(Assistant):
         table = new_table(HELPER_MEGABYTES)
         self._machine = machine
         self._searcher = PvsSearcher(machine, setting.features, table, setting.zobrist)
-        self._searcher.set_evaluation(*setting.evaluation.in_units)
+        self._searcher.set_evaluation(setting.evaluation)
         self._rank = rank
         self._state = machine.pack(machine.initial())
         self._order: list[int] = []
@@ -211,7 +211,7 @@ class RootSplitting:
         self._searched: dict[int, tuple[int, int]] = {}
         """The child and depth that each helper is searching, by its rank."""
 
-    def search_like(self, features: Features, evaluation: LogisticEvaluation, analyser: PvsAnalyser) -> None:
+    def search_like(self, features: Features, evaluation: NetworkEvaluation, analyser: PvsAnalyser) -> None:
         """Has helpers search as `analyser` does, with this evaluation."""
         if self._team is not None:
             self._searcher = analyser.searchers[0]

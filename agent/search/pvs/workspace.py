@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.frames import new_frames
 from agent.search.evaluation.features import Conjunctions
+from agent.search.evaluation.network import aligned_rows
 from agent.search.evaluation.pairs import Pairs
 from games.bits.words import aligned_words
 from games.gdl.running.kernels import ALL
@@ -27,9 +28,9 @@ UNKNOWN = -(1 << 20)
 NOBODY, BOTH = 2, 3
 """Movers other than the roles 0 and 1."""
 
-SIDE, DATE, BIAS, QUIET, PAIRED = range(5)
+SIDE, DATE, QUIET, PAIRED = range(4)
 """Indices into `PvsGame.settings`: the role whose view the scores of ply 0 take, the transposition table's generation,
-the constant term of the evaluation for role 0, the limit on plies of quiescence, and whether pairs have weights."""
+the limit on plies of quiescence, and whether pairs have weights."""
 
 FIRST, COUNT = range(2)
 """Indices into the last axis of `PvsWorkspace.batch` and `PvsWorkspace.family`: a range of children in a row."""
@@ -72,10 +73,12 @@ class PvsWorkspace(NamedTuple):
     """(64) scratch: moves of roles without a choice."""
     move: NDArray[np.int32]
     """(rows, MAX_CHILDREN) the move that leads to a child, numbered over all roles."""
-    linear: NDArray[np.int32]
-    """(rows, MAX_CHILDREN) the part of a child's evaluation by facts and pairs, for role 0."""
+    sums: NDArray[np.int32]
+    """(rows * MAX_CHILDREN rows) the sums of a child's facts and pairs for the evaluation; see `short_rows`."""
+    whole: NDArray[np.int32]
+    """(64 rows) scratch: the same with conjunctions."""
     evaluation: NDArray[np.int32]
-    """(rows, MAX_CHILDREN) the whole evaluation, with conjunctions."""
+    """(rows, MAX_CHILDREN) the evaluation for role 0."""
     result: NDArray[np.int32]
     """(rows, MAX_CHILDREN) the score of a terminal child for role 0, else UNKNOWN."""
     mover: NDArray[np.int8]
@@ -106,7 +109,9 @@ class PvsGame(NamedTuple):
     table: NDArray[np.uint64]
     """A table of `alphabeta.table`, shared by threads."""
     weights: NDArray[np.int32]
-    """(fluents) added to the evaluation for role 0 by a fact."""
+    """(fluents and other features rows) added to the sums by a feature; see `short_rows`."""
+    outputs: NDArray[np.int32]
+    """(MOVERS rows, and one of sums without features) from sums to the evaluation for role 0; see `network`."""
     conjunctions: Conjunctions
     pairs: Pairs
     """Further terms of the evaluation, beside `conjunctions`."""
@@ -115,7 +120,7 @@ class PvsGame(NamedTuple):
     best_goal: NDArray[np.float64]
     """(2) per role, 0..100; a terminal state with it is a win."""
     settings: NDArray[np.int64]
-    """(5) see SIDE ff."""
+    """(4) see SIDE ff."""
 
 
 def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
@@ -135,7 +140,8 @@ def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
         family=np.zeros((rows, MAX_CHILDREN, 2), np.int32),
         single=np.zeros(64, np.int32),
         move=np.zeros((rows, MAX_CHILDREN), np.int32),
-        linear=np.zeros((rows, MAX_CHILDREN), np.int32),
+        sums=aligned_rows(rows * MAX_CHILDREN),
+        whole=aligned_rows(64),
         evaluation=np.zeros((rows, MAX_CHILDREN), np.int32),
         result=np.full((rows, MAX_CHILDREN), UNKNOWN, np.int32),
         mover=np.zeros((rows, MAX_CHILDREN), np.int8),

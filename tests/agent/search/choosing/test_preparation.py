@@ -14,7 +14,7 @@ from agent.search.choosing.preparation import FEW_GENERATIONS, MOST_PRIOR, Prepa
 from agent.search.choosing.trial import CLEAR_LEAD, DECISIVE_LEAD, MANY_TRIALS
 from agent.search.choosing.variants import MANY_MATCHES
 from agent.search.engine import Engine, StopFlag
-from agent.search.evaluation.logistic import LOGIT
+from agent.search.evaluation.network import LOGIT
 from agent.search.learning import first_evaluation
 from agent.search.learning.foresight import Foresight
 from agent.search.learning.learner import Learner
@@ -192,7 +192,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     assert centre[0] > edge[0]
     assert centre[1] < edge[1]
     analyser = PvsAnalyser(machine, features, megabytes=1)
-    analyser.set_evaluation(*evaluation.in_units)
+    analyser.set_evaluation(evaluation)
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in (0, 1)])
     facts = bits_of(machine, state)
     expected = (features.of(facts[None, :]) @ evaluation.weights)[0]

@@ -7,7 +7,7 @@ import pytest
 
 from agent.search.evaluation import pairs
 from agent.search.evaluation.features import find_features
-from agent.search.evaluation.logistic import LogisticEvaluation
+from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
 from tests.agent.search.features import features_of
@@ -94,13 +94,13 @@ def test_pairs_have_weights_later(own: Compile, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(learning, "MATCHES", 32)
     machine = own("breakthrough")
     features = features_of(machine)
-    start = LogisticEvaluation(np.zeros(features.n), 0.0)
+    start = NetworkEvaluation(np.zeros(features.n), 0.0)
     learner = Learner(machine, features, start, earlier=earlier, seed=1)
-    fitted: list[LogisticEvaluation] = []
+    fitted: list[NetworkEvaluation] = []
     original = Learner._fit
 
-    def fit(*arguments: object) -> LogisticEvaluation | None:
-        found: LogisticEvaluation | None = original(*arguments)  # type: ignore[arg-type]
+    def fit(*arguments: object) -> NetworkEvaluation | None:
+        found: NetworkEvaluation | None = original(*arguments)  # type: ignore[arg-type]
         if found is not None:
             fitted.append(found)
         return found

@@ -1,0 +1,72 @@
+"""Rows of sixteen integers as one LLVM vector: sums of rows, and the output of a small layer of clipped units.
+
+Arrays are flat int32[16 * rows], from a multiple of 64 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from games.bits.llvm import HALF, WORD, array_data, call
+
+COLUMNS = 16
+"""Integers in a row."""
+FULL_SHIFT = 10
+"""A unit's sum counts from 0 to 1 << FULL_SHIFT."""
+
+_ROW = ir.VectorType(HALF, COLUMNS)
+
+
+def _pointer(context: Any, builder: ir.IRBuilder, array_type: Any, array: Any, row: Any) -> Any:
+    start = builder.mul(row, WORD(COLUMNS))
+    place = builder.gep(array_data(context, builder, array_type, array), [start])
+    return builder.bitcast(place, _ROW.as_pointer())
+
+
+def _combine(operation: str) -> Callable[..., Any]:
+    def typed(typing_context: Any, target: Any, at: Any, rows: Any, row: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+            to = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
+            value = builder.load(_pointer(context, builder, signature.args[2], arguments[2], arguments[3]), align=64)
+            if operation != "copy":
+                value = getattr(builder, operation)(builder.load(to, align=64), value)
+            builder.store(value, to, align=64)
+            return context.get_dummy_value()
+
+        return types.void(target, types.int64, rows, types.int64), generate
+
+    return typed
+
+
+def _output(typing_context: Any, sums: Any, at: Any, outputs: Any, row: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        values = builder.load(_pointer(context, builder, signature.args[0], arguments[0], arguments[1]), align=64)
+        weights = builder.load(_pointer(context, builder, signature.args[2], arguments[2], arguments[3]), align=64)
+        first = builder.add(builder.extract_element(values, HALF(0)), builder.extract_element(weights, HALF(0)))
+        least, most = (ir.Constant(_ROW, [HALF(value)] * COLUMNS) for value in (0, 1 << FULL_SHIFT))
+        clipped = call(builder, "llvm.smax.v16i32", _ROW, values, least)
+        clipped = call(builder, "llvm.smin.v16i32", _ROW, clipped, most)
+        products = builder.insert_element(builder.mul(clipped, weights), HALF(0), HALF(0))
+        total = call(builder, "llvm.vector.reduce.add.v16i32", HALF, products)
+        return builder.sext(builder.add(first, builder.ashr(total, HALF(FULL_SHIFT))), WORD)
+
+    return types.int64(sums, types.int64, outputs, types.int64), generate
+
+
+add_row: Any = intrinsic(_combine("add"))
+"""`add_row(target, at, rows, row)`: adds row `row` of `rows` to row `at` of `target`."""
+subtract_row: Any = intrinsic(_combine("sub"))
+"""`subtract_row(target, at, rows, row)`: subtracts row `row` of `rows` from row `at` of `target`."""
+copy_row: Any = intrinsic(_combine("copy"))
+"""`copy_row(target, at, rows, row)`: row `at` of `target` becomes row `row` of `rows`."""
+unit_output: Any = intrinsic(_output)
+"""`unit_output(sums, at, outputs, row)`: the output of row `at` of `sums` by the weights in row `row` of `outputs`.
+
+Column 0 of both is added as it is; the other columns are units: a sum, clipped to 0 .. 1 << FULL_SHIFT, counts times
+its weight / (1 << FULL_SHIFT). Products and their sum must fit into 32 bits.
+"""
