@@ -26,6 +26,7 @@ from agent.search.learning.first_evaluation import fit_fluents, fit_patterns
 from agent.search.learning.learner import Learner
 from agent.search.learning.memory import SheetMemory
 from agent.search.learning.ties import symmetries_of
+from agent.search.learning.trial_points import NO_MATCHES
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
@@ -56,6 +57,9 @@ FEW_GENERATIONS = 3
 """Least number of learnt evaluations worth trusting."""
 MANY_GENERATIONS = 32
 """Number of learnt evaluations that is enough."""
+MOST_FIT_SECONDS, KEEP_SECONDS, TRIAL_SHARE = 5.0, 10.0, 0.1
+"""Of `study`: limit on the fit to random play, seconds between two writes of the memory, share of the time for trial
+matches."""
 QUICK_FEATURES = 1500
 """Limit on features of a fit that takes less than a second: it may continue when the turn begins."""
 
@@ -178,6 +182,41 @@ class Preparation:
         """Uses the time until `stop`, after `run`: learns while the evaluation is immature and plays trial matches
         while the choice is undecided, alternately. Ends and fails as `run` does."""
         self._attempt(lambda: self._improve(stop))
+
+    def study(self, seconds: float, stop: StopFlag, told: Callable[[Learner], None]) -> bool:
+        """Learns for that many seconds or until `stop`, then plays trial matches anew with what was learnt.
+
+        Keeps all of it, also on the way. Calls `told` after each generation. Returns whether the game can be learnt.
+        """
+        end = time.monotonic() + seconds
+        with self._lock:
+            if self.suits is None:
+                self.suits = self._examine()
+            if not self.suits:
+                return False
+            root = self._machine.initial()
+            self._recall()
+            self._fit(root, FIT_SHARE * min(seconds, MOST_FIT_SECONDS / FIT_SHARE), stop)
+            learner = self._learner
+            if learner is None:
+                return False
+            # Those of an evaluation that is worse by now would count.
+            self.trials.recall(NO_MATCHES)
+            kept = time.monotonic()
+
+            def hear() -> None:
+                nonlocal kept
+                told(learner)
+                if time.monotonic() > kept + KEEP_SECONDS:
+                    self._keep()
+                    kept = time.monotonic()
+
+            with limited(stop, (1 - TRIAL_SHARE) * (end - time.monotonic())) as halt:
+                learner.run(self._root(root), halt, hear)
+            self._keep()
+            self._try_out(end, stop, DECISIVE_LEAD)
+            self._keep()
+        return True
 
     def _attempt(self, work: Callable[[], None]) -> None:
         try:

@@ -7,9 +7,10 @@ share a part of their weight. The fit to random play (`agent.search.evaluation`)
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -56,6 +57,22 @@ class Experience(NamedTuple):
     """Matches since the last evaluation was fitted."""
 
 
+class Generation(NamedTuple):
+    """Figures of one generation. Losses are mean cross entropies of targets, in nats."""
+
+    depth: int
+    """Plies searched in its matches."""
+    loss: float
+    """Of the candidate, over the positions that it was fitted to."""
+    held_out: float
+    """Of the evaluation before, over the positions of new matches, which it was not fitted to."""
+    points: float
+    """Of the candidate against the evaluation before."""
+    played: int
+    """Matches between them."""
+    accepted: bool
+
+
 class Learner:
     """Improves the evaluation of a game, one generation at a time."""
 
@@ -86,6 +103,9 @@ class Learner:
         """Matches learnt from."""
         self._plies = 0
         """Total of these matches."""
+        self.latest: Generation | None = None
+        """None before the first one."""
+        self._loss = self._held_out = math.nan
         self._prior = PATTERN_DEVIATION**2 * ties.patterns(features.patterns)
         self._prior[np.diag_indices(ties.n)] += FACT_DEVIATION**2
         self._facts = np.zeros((0, n), np.bool_)
@@ -108,10 +128,10 @@ class Learner:
         self._actors = Actors(team, machine, features)
         self._lock = threading.Lock()
 
-    def run(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
+    def run(self, root: NDArray[np.uint64], stop: StopFlag, told: Callable[[], None] = lambda: None) -> None:
         """Learns from matches that start at a packed state until `stop[0]`; ends after a running fit at the latest.
 
-        A second thread that calls it waits for the first.
+        A second thread that calls it waits for the first. Calls `told` after each generation.
         """
         with self._lock:
             if stop[0]:
@@ -126,6 +146,7 @@ class Learner:
                     self._pace.seconds += time.monotonic() - begin
                     if not learns:
                         return
+                    told()
 
     @property
     def plies(self) -> float | None:
@@ -154,9 +175,11 @@ class Learner:
         """Returns the factors (n, weights) of the weights where these facts (n, fluents) hold."""
         return self._ties.reduce(self._features.of(facts))
 
-    def _expected(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Returns the results (n), 0..1, that the evaluation expects of positions with these factors (n, weights)."""
-        return _chances(x @ self._ties.mean(self.evaluation.weights) + self.evaluation.bias)
+    def _expected(self, x: NDArray[np.float32], by: LogisticEvaluation | None = None) -> NDArray[np.float64]:
+        """Returns the results (n), 0..1, that an evaluation, or the present one, expects of positions with these
+        factors (n, weights)."""
+        by = by or self.evaluation
+        return _chances(x @ self._ties.mean(by.weights).astype(np.float32) + by.bias)
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, fits a candidate and tries it out; returns whether there was anything to learn from."""
@@ -179,8 +202,10 @@ class Learner:
         if stop[0]:
             return False
         self.generations += 1
+        accepted = self._points > 0.5 * self._played
+        self.latest = Generation(self._pace.depth, self._loss, self._held_out, self._points, self._played, accepted)
         self._pace.go_on(self._earlier + self.generations)
-        if self._points > 0.5 * self._played:
+        if accepted:
             self.accepted += 1
             self.evaluation = self._candidate
         self._candidate = None
@@ -202,6 +227,7 @@ class Learner:
         fitted = self._fit(self._x, self._targets, stop)
         if fitted is not None:
             self._fresh = 0
+            self._loss = _cross_entropy(self._expected(self._x, fitted), self._targets)
         return fitted
 
     def _remember(self, lessons: Sequence[Lesson]) -> None:
@@ -216,10 +242,13 @@ class Learner:
             # One position of each match: the others have the same result.
             some = np.cumsum([0, *(len(lesson.states) for lesson in lessons[:-1])])
             results = np.array([lesson.result for lesson in lessons])
-            self.foresight.add(states[some], self._expected(x[some]), results)
+            foreseen = self._expected(x)
+            self.foresight.add(states[some], foreseen[some], results)
+            targets = np.concatenate([lesson.targets for lesson in lessons])
+            self._held_out = _cross_entropy(foreseen, targets)
             self._facts = np.concatenate([self._facts, new])[-self._kept :]
             self._x = np.concatenate([self._x, x])[-self._kept :]
-            self._targets = np.concatenate([self._targets, *(lesson.targets for lesson in lessons)])[-self._kept :]
+            self._targets = np.concatenate([self._targets, targets])[-self._kept :]
 
     def _record(
         self, table: LessonTable, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
@@ -281,6 +310,11 @@ class Learner:
             if stop[0]:
                 return None
         return LogisticEvaluation(old.weights + ties.expand(np.pad(now.change, (0, ties.n - used))), now.bias)
+
+
+def _cross_entropy(expected: NDArray[np.float64], targets: NDArray[np.float64]) -> float:
+    """Returns the mean cross entropy of targets (n), in nats, with results expected (n); both 0..1."""
+    return -float((targets * np.log(expected) + (1 - targets) * np.log1p(-expected)).mean())
 
 
 def _chances(odds: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
