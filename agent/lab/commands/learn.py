@@ -36,9 +36,9 @@ def add(commands: Commands) -> None:
         run,
         "learn a game of two players before it is played",
         "Plays the game against itself, learns an evaluation from these matches, and keeps it in the memory that "
-        "`serve` and `match` read, under a digest of the rules: any wording of the same rules finds it. In the last tenth of "
-        "the time matches against tree search decide which search will play. The same command goes on from what was "
-        "learnt before; Ctrl-C and SIGTERM end it, and nothing is lost (status 130). See docs/learning.md.",
+        "`serve` and `match` read. A digest of the rules finds it, however they are worded. In the last tenth of the "
+        "time matches against tree search decide which search will play. The same command goes on from what was "
+        "learnt before; Ctrl-C and SIGTERM end it, and nothing is lost (status 130). See docs/serving.md.",
         sheets="sheet",
     )
     parser.add_argument("sheet", metavar="FILE", help=SHEET_HELP)

@@ -96,7 +96,7 @@ def learn(
     assert isinstance(machine, CircuitMachine)
     searched = machine.searched
     memory = SheetMemory(Store(folder), sheet.rulesheet, machine.roles)
-    begin, matches = time.monotonic(), 0
+    begin = time.monotonic()
     with _helpers(cluster) as team:
         if team is not None:
             team.play(searched, 0)
@@ -105,8 +105,6 @@ def learn(
         )
 
         def told(learner: Learner) -> None:
-            nonlocal matches
-            matches = learner.matches
             latest = learner.latest
             assert latest is not None
             tell(
@@ -129,7 +127,7 @@ def learn(
         raise InputError(f"{sheet.name}: only games whose players take turns, and come to an end, are learnt")
     return Course(
         preparation.generations,
-        matches,
+        preparation.matches,
         preparation.prefers_alpha_beta,
         preparation.trials.points,
         preparation.trials.matches,

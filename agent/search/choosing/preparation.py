@@ -116,6 +116,11 @@ class Preparation:
         return self._recollection.generations + (self._learner.generations if self._learner is not None else 0)
 
     @property
+    def matches(self) -> int:
+        """Matches learnt from, without those of earlier preparations."""
+        return self._learner.matches if self._learner is not None else 0
+
+    @property
     def prefers_alpha_beta(self) -> bool:
         """Whether alpha-beta is to play: it can, and its lead over tree search is large enough."""
         if not self.suits or self.features is None or self.evaluation is None:
