@@ -18,6 +18,7 @@ from agent.lab.commands import (
     conform,
     gaps,
     ladder,
+    learn,
     perft,
     rate,
     soak,
@@ -128,6 +129,7 @@ def make_parser() -> argparse.ArgumentParser:
     tournament.add(commands)
     balance.add(commands)
     rate.add(commands)
+    learn.add(commands)
     for command in (ping, inspect, validate):
         command.add(commands)
     laboratory = commands.add_parser(

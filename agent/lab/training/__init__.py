@@ -1,1 +1,4 @@
-"""Training of the native families by self-play, a package for each; `command` in it is its part of `lab train`."""
+"""Training beyond a match: of the native families, a package for each, and of any other game (`general`).
+
+`command` in a family's package is its part of `lab train`.
+"""

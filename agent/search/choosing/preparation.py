@@ -21,11 +21,12 @@ from agent.search.choosing.variants import VariantTrials
 from agent.search.engine import StopFlag, limited
 from agent.search.evaluation import fit
 from agent.search.evaluation.features import Features, find_features
-from agent.search.evaluation.network import NetworkEvaluation
-from agent.search.learning.first_evaluation import learn_from_random_play
+from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
+from agent.search.learning.first_evaluation import fit_fluents, fit_patterns
 from agent.search.learning.learner import Learner
 from agent.search.learning.memory import SheetMemory
 from agent.search.learning.ties import symmetries_of
+from agent.search.learning.trial_points import NO_MATCHES
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
@@ -56,6 +57,9 @@ FEW_GENERATIONS = 3
 """Least number of learnt evaluations worth trusting."""
 MANY_GENERATIONS = 32
 """Number of learnt evaluations that is enough."""
+MOST_FIT_SECONDS, KEEP_SECONDS, TRIAL_SHARE = 5.0, 10.0, 0.1
+"""Of `study`: limit on the fit to random play, seconds between two writes of the memory, share of the time for trial
+matches."""
 QUICK_FEATURES = 1500
 """Limit on features of a fit that takes less than a second: it may continue when the turn begins."""
 
@@ -110,6 +114,11 @@ class Preparation:
     def generations(self) -> int:
         """Evaluations learnt, also in earlier matches, without the fit to random play."""
         return self._recollection.generations + (self._learner.generations if self._learner is not None else 0)
+
+    @property
+    def matches(self) -> int:
+        """Matches learnt from, without those of earlier preparations."""
+        return self._learner.matches if self._learner is not None else 0
 
     @property
     def prefers_alpha_beta(self) -> bool:
@@ -178,6 +187,41 @@ class Preparation:
         """Uses the time until `stop`, after `run`: learns while the evaluation is immature and plays trial matches
         while the choice is undecided, alternately. Ends and fails as `run` does."""
         self._attempt(lambda: self._improve(stop))
+
+    def study(self, seconds: float, stop: StopFlag, told: Callable[[Learner], None]) -> bool:
+        """Learns for that many seconds or until `stop`, then plays trial matches anew with what was learnt.
+
+        Keeps all of it, also on the way. Calls `told` after each generation. Returns whether the game can be learnt.
+        """
+        end = time.monotonic() + seconds
+        with self._lock:
+            if self.suits is None:
+                self.suits = self._examine()
+            if not self.suits:
+                return False
+            root = self._machine.initial()
+            self._recall()
+            self._fit(root, FIT_SHARE * min(seconds, MOST_FIT_SECONDS / FIT_SHARE), stop)
+            learner = self._learner
+            if learner is None:
+                return False
+            # Those of an evaluation that is worse by now would count.
+            self.trials.recall(NO_MATCHES)
+            kept = time.monotonic()
+
+            def hear() -> None:
+                nonlocal kept
+                told(learner)
+                if time.monotonic() > kept + KEEP_SECONDS:
+                    self._keep()
+                    kept = time.monotonic()
+
+            with limited(stop, (1 - TRIAL_SHARE) * (end - time.monotonic())) as halt:
+                learner.run(self._root(root), halt, hear)
+            self._keep()
+            self._try_out(end, stop, DECISIVE_LEAD)
+            self._keep()
+        return True
 
     def _attempt(self, work: Callable[[], None]) -> None:
         try:
@@ -289,7 +333,7 @@ class Preparation:
         if self._learner is not None and self.features is not None:
             self._recollection.keep(self.searched, self.features, self._learner)
 
-    def _make_learner(self, features: Features, start: NetworkEvaluation | None, earlier: int = 0) -> Learner:
+    def _make_learner(self, features: Features, start: NetworkEvaluation, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)
         # Patterns of facts have no symmetries.
         symmetries = symmetries_of(self.searched) if features.shares is None else ()
@@ -325,13 +369,27 @@ class Preparation:
         """Fits the first evaluation to random play."""
         if self._learner is not None:
             return
-        features = self.features or find_features(self.searched, self._random.getrandbits(63))
-        learner = self._make_learner(features, None)
         end = time.monotonic() + seconds
-        if not learn_from_random_play(self.searched, learner.trainer, self._random, end, stop):
-            self.suits = self.suits and bool(stop[0])
-            return
-        learner.evaluation = learner.trainer.evaluation
+        large = len(self.searched.game.fluents) > fit.MAX_FLUENTS
+        start = None
+        if not large:
+            # Kept when stopped, to continue later.
+            self._trainer = self._trainer or fit.EvaluationTrainer(self.searched, self._random.getrandbits(63))
+            start = fit_fluents(self._trainer, self._root(state), end, stop)
+            if start is None:
+                if not stop[0]:
+                    self.suits = False
+                return
+            self._trainer = None
+        features = find_features(self.searched, self._random.getrandbits(63))
+        weights = np.zeros(features.n)
+        if start is not None:
+            weights[: len(start.weights)] = start.weights
+        learner = self._make_learner(features, linear_evaluation(weights, 0.0 if start is None else start.bias))
+        if start is None:
+            fit_patterns(self.searched, learner, self._random, end, stop)
+            if stop[0]:
+                return
         self.features, self._learner = features, learner
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:

@@ -27,31 +27,63 @@ SPREAD = 0.5
 
 @dataclass(frozen=True)
 class NetworkEvaluation:
-    """The log odds of a win of role 0."""
+    """The log odds of a win of role 0; linear where there are no units."""
 
     rows: NDArray[np.float32]
-    """(features, COLUMNS)"""
+    """(features, COLUMNS), or (features, 1) without units."""
     base: NDArray[np.float32]
-    """(COLUMNS) the sums of a state without features; 0 in column 0."""
+    """(COLUMNS or 1) the sums of a state without features; 0 in column 0."""
     outputs: NDArray[np.float32]
-    """(MOVERS, COLUMNS) the constant term, then the units' weights."""
+    """(MOVERS, COLUMNS or 1) the constant term, then the units' weights."""
+
+    @property
+    def parts(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """All numbers."""
+        return self.rows, self.base, self.outputs
+
+    @property
+    def linear(self) -> bool:
+        """Whether it has no units."""
+        return self.rows.shape[1] == 1
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(features) the linear weights."""
+        return self.rows[:, 0].astype(np.float64)
+
+    @property
+    def bias(self) -> float:
+        """The constant term, on average over who moves."""
+        return float(self.outputs[:, 0].mean())
+
+    def with_units(self, active: float, seed: int) -> NetworkEvaluation:
+        """Returns the same evaluation with units that differ and have no weight yet, itself if it has some.
+
+        About `active` features hold at once.
+        """
+        if not self.linear:
+            return self
+        random = np.random.default_rng(seed)
+        rows = random.normal(size=(len(self.rows), COLUMNS)) * SPREAD / np.sqrt(max(1.0, active))
+        base, outputs = np.full(COLUMNS, START), np.zeros((MOVERS, COLUMNS))
+        rows[:, :1], base[0], outputs[:, :1] = self.rows, 0.0, self.outputs
+        return NetworkEvaluation(*(part.astype(np.float32) for part in (rows, base, outputs)))
 
     def kernel_form(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Returns rows (features, COLUMNS) and outputs (MOVERS, then the base; COLUMNS) on the scale of `scale`."""
-        scale = np.full(COLUMNS, 1 << FULL_SHIFT, np.float32)
+        scale = np.full(COLUMNS, 1 << FULL_SHIFT)
         scale[0] = LOGIT
-        outputs = np.concatenate([self.outputs * LOGIT, self.base[None] * scale])
-        return np.round(self.rows * scale).astype(np.int32), np.round(outputs).astype(np.int32)
+        n = self.rows.shape[1]
+        rows, outputs = np.zeros((len(self.rows), COLUMNS)), np.zeros((MOVERS + 1, COLUMNS))
+        rows[:, :n] = self.rows
+        outputs[:MOVERS, :n], outputs[MOVERS, :n] = self.outputs * LOGIT, self.base * scale[:n]
+        return np.round(rows * scale).astype(np.int32), np.round(outputs).astype(np.int32)
 
 
-def new_network(n_features: int, active: float, seed: int) -> NetworkEvaluation:
-    """Returns an evaluation of 0 everywhere, whose units differ; about `active` features hold at once."""
-    random = np.random.default_rng(seed)
-    rows = (random.normal(size=(n_features, COLUMNS)) * SPREAD / np.sqrt(max(1.0, active))).astype(np.float32)
-    rows[:, 0] = 0
-    base = np.full(COLUMNS, START, np.float32)
-    base[0] = 0
-    return NetworkEvaluation(rows, base, np.zeros((MOVERS, COLUMNS), np.float32))
+def linear_evaluation(weights: NDArray[np.float64], bias: float) -> NetworkEvaluation:
+    """Returns the evaluation with these weights (features), without units."""
+    outputs = np.full((MOVERS, 1), bias, np.float32)
+    return NetworkEvaluation(weights[:, None].astype(np.float32), np.zeros(1, np.float32), outputs)
 
 
 def aligned_rows(n: int) -> NDArray[np.int32]:

@@ -13,21 +13,25 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Conjunctions, Features
-from agent.search.evaluation.network import MOVERS, NetworkEvaluation, new_network
+from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.evaluation.pairs import Pairs
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel
 from games.bits.short_rows import COLUMNS
 from games.bits.words import lowest
 
-import os
-RATE = float(os.environ.get("RATE", 0.003))
-"""Size of a step of each weight."""
-BATCH = int(os.environ.get("BATCH", 64))
+RATES = (0.003, 0.003, 0.001, 0.0003)
+
+"""Size of a step of each weight, in the quarters of a training."""
+BATCH = 64
 """Positions of a step."""
-TAIL = int(os.environ.get("TAIL", 8))
+TAIL = 8
+"""How fast the averaged weights forget (polynomial-decay averaging; Shamir and Zhang 2013)."""
+
 _DECAY, _SQUARE_DECAY, _TINY = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
 _MOST_ODDS = np.float32(15.0)
+MOST_EXPECTED = 8.0
+"""Limit on log odds that chances are computed from."""
 _NONE, _FULL = np.float32(0.0), np.float32(1.0)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
@@ -160,11 +164,11 @@ def _step(weights, gradient, mean, square, average, rate, scale, share):
 
 
 @njit(**KERNEL)
-def train(patterns, images, swaps, weights, gradient, states, movers, targets, order, views, found, sums):
+def train(patterns, images, weights, gradient, states, movers, targets, order, views, found, sums):
     """Adds the gradient of a batch to `gradient`; returns the sum of its cross entropies.
 
     `order` (int64[n]) are places in `states` (uint64[m, words]), `movers` (int8[m]) and `targets` (float32[m]); `views`
-    (int64[n]) are places in `images` (int32[views, features], -1: none) and `swaps` (bool[views]).
+    (int64[n]) are places in `images` (int32[views, features], -1: none).
     """
     rows, outputs, slope = weights.rows, weights.outputs, gradient.rows
     loss = 0.0
@@ -178,9 +182,6 @@ def train(patterns, images, swaps, weights, gradient, states, movers, targets, o
                 found[n] = image
                 n += 1
         mover, target = np.int64(movers[i]), targets[i]
-        if swaps[view]:
-            target = _FULL - target
-            mover = 1 - mover if mover < 2 else mover
         odds = _odds(weights, found, n, mover, sums)
         chance = _FULL / (_FULL + np.exp(-odds))
         loss -= target * np.log(chance) + (_FULL - target) * np.log(_FULL - chance)
@@ -215,15 +216,13 @@ class Trainer:
         words: int,
         most: int,
         seed: int,
-        images: NDArray[np.int32] | None = None,
-        swaps: NDArray[np.bool_] | None = None,
+        images: NDArray[np.int32],
     ) -> None:
         """Keeps the newest `most` positions of packed states of that many words. `images` (views, features) are those of
-        symmetries, with `swaps` (views) of the roles."""
+        the features under symmetries."""
         self._patterns = patterns_of(features)
         self._random = np.random.default_rng(seed)
-        self._images = np.arange(features.n, dtype=np.int32)[None] if images is None else images
-        self._swaps = np.zeros(1, np.bool_) if swaps is None else swaps
+        self._images = images
         self._found = np.zeros(len(self._patterns.feature) + features.n + len(self._patterns.pairs.row), np.int32)
         self._sums = np.zeros(COLUMNS, np.float32)
         self._states = np.zeros((most, words), np.uint64)
@@ -231,33 +230,16 @@ class Trainer:
         self._targets = np.zeros(most, np.float32)
         self.positions = 0
         """Positions seen; the newest are kept."""
-        self.loss = float("nan")
-        """Mean cross entropy of the last visits, in nats."""
-        self.steps = 0
-        start = new_network(features.n, 40.0, seed)
-        self._load(start)
-
-    def _load(self, evaluation: NetworkEvaluation) -> None:
-        self._weights = Weights(evaluation.rows.copy(), evaluation.base.copy(), evaluation.outputs.copy())
-        self._average = Weights(*(part.copy() for part in self._weights))
-        self._gradient, self._mean, self._square = (
-            Weights(*(np.zeros_like(part) for part in self._weights)) for _ in range(3)
-        )
-        self.steps = 0
-
-    @property
-    def evaluation(self) -> NetworkEvaluation:
-        """The network as it is now."""
-        return NetworkEvaluation(*(part.copy() for part in self._average))
-
-    @evaluation.setter
-    def evaluation(self, evaluation: NetworkEvaluation) -> None:
-        self._load(evaluation)
 
     @property
     def kept(self) -> int:
         """Number of positions kept."""
         return min(self.positions, len(self._states))
+
+    def newest(self, most: int) -> tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]]:
+        """Returns packed states (n, words), movers (n) and targets (n) of the newest positions, at most so many."""
+        places = np.arange(max(self.positions - self.kept, self.positions - most), self.positions) % len(self._states)
+        return self._states[places], self._movers[places], self._targets[places]
 
     def add(self, states: NDArray[np.uint64], movers: NDArray[np.int8], targets: NDArray[Any]) -> None:
         """Adds packed states (n, words) with movers (n) and targets (n), the share of the points for role 0."""
@@ -265,34 +247,35 @@ class Trainer:
         self._states[places], self._movers[places], self._targets[places] = states, movers, targets
         self.positions += len(states)
 
-    def forget(self) -> None:
-        """Drops all positions."""
-        self.positions = 0
-
-    def odds(self, states: NDArray[np.uint64], movers: NDArray[np.int8]) -> NDArray[np.float32]:
-        """Returns the log odds (n) of a win of role 0 in packed states (n, words) with movers (n)."""
+    def expected(
+        self, evaluation: NetworkEvaluation, states: NDArray[np.uint64], movers: NDArray[np.int8]
+    ) -> NDArray[np.float64]:
+        """Returns the results (n), 0..1, that an evaluation expects of packed states (n, words) with movers (n)."""
+        weights = Weights(*evaluation.with_units(1.0, 0).parts)
         odds = np.zeros(len(states), np.float32)
-        judge_states(self._patterns, self._average, states, movers, self._found, self._sums, odds)
-        return odds
+        judge_states(self._patterns, weights, states, movers, self._found, self._sums, odds)
+        return 1 / (1 + np.exp(-np.clip(odds.astype(np.float64), -MOST_EXPECTED, MOST_EXPECTED)))
 
-    def train(self, visits: int, stop: StopFlag) -> None:
-        """Learns from that many visits of positions drawn at random, or until `stop`."""
-        loss, seen = 0.0, 0
-        for _ in range(-(-visits // BATCH)):
+    def trained(self, evaluation: NetworkEvaluation, visits: int, stop: StopFlag) -> NetworkEvaluation | None:
+        """Returns an evaluation with units after that many visits of positions drawn at random; None if stopped."""
+        active = float(np.unpackbits(self.newest(1000)[0].view(np.uint8), axis=1).sum(axis=1).mean())
+        start = evaluation.with_units(active, int(self._random.integers(1 << 62)))
+        weights, average = (Weights(*(part.copy() for part in start.parts)) for _ in range(2))
+        gradient, mean, square = (Weights(*map(np.zeros_like, weights)) for _ in range(3))
+        steps = -(-visits // BATCH)
+        for step in range(1, steps + 1):
             if stop[0]:
-                return
+                return None
             order = self._random.integers(0, self.kept, BATCH)
-            views = self._random.integers(0, len(self._swaps), BATCH)
-            loss += train(
-                self._patterns, self._images, self._swaps, self._weights, self._gradient,
+            views = self._random.integers(0, len(self._images), BATCH)
+            train(
+                self._patterns, self._images, weights, gradient,
                 self._states, self._movers, self._targets, order, views, self._found, self._sums,
             )
-            seen += BATCH
-            self.steps += 1
             # Both means begin at 0.
-            rate = RATE * np.sqrt(1 - 0.999**self.steps) / (1 - 0.9**self.steps)
-            share = np.float32((TAIL + 1) / (self.steps + TAIL))
-            for parts in zip(self._weights, self._gradient, self._mean, self._square, self._average, strict=True):
+            rate = RATES[4 * (step - 1) // steps] * np.sqrt(1 - float(_SQUARE_DECAY) ** step) / (1 - float(_DECAY) ** step)
+            share = np.float32((TAIL + 1) / (step + TAIL))
+            for parts in zip(weights, gradient, mean, square, average, strict=True):
                 descend(*(part.ravel() for part in parts), np.float32(rate), np.float32(1 / BATCH), share)
-            self._weights.base[0] = self._average.base[0] = 0
-        self.loss = loss / max(1, seen)
+            weights.base[0] = average.base[0] = 0
+        return NetworkEvaluation(*average)

@@ -18,6 +18,7 @@ from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.lessons import Lesson, LessonTable
+from agent.search.pvs.workspace import NOBODY
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -43,10 +44,13 @@ class Lessons:
         return all(
             states.dtype == np.uint64
             and states.shape == (len(targets), words)
+            and movers.dtype == np.int8
+            and movers.shape == targets.shape
+            and bool(((movers >= 0) & (movers <= NOBODY)).all())
             and bool(((targets >= 0) & (targets <= 1)).all())
             and plies > 0
             and 0 <= result <= 1
-            for states, targets, plies, result in self.matches
+            for states, movers, targets, plies, result in self.matches
         )
 
 

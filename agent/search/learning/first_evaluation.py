@@ -6,32 +6,45 @@ import time
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
-from agent.search.evaluation.training import BATCH, Trainer
+from agent.search.evaluation import fit
+from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
+from agent.search.evaluation.sampling import STATES_PER_MATCH
+from agent.search.learning.learner import Learner
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
-from agent.search.pvs.workspace import NOBODY
 from games.gdl.running.machine import CircuitMachine
 
-STATES_PER_MATCH = 4
-"""Positions of a random match to learn from, on average."""
-VISITS = 4
-"""Visits for each of them."""
-MOST_MATCHES = 1 << 15
-"""Random matches after which more teach nothing."""
+MOST_BATCHES = 64
+"""Limit on batches of 64 random matches for games with very many fluents."""
 
 
-def learn_from_random_play(
-    machine: CircuitMachine, trainer: Trainer, random: Random, end: float, stop: StopFlag
-) -> bool:
-    """Has a trainer learn from random matches until `end` (`time.monotonic`) or `stop`; then it forgets them.
+def fit_fluents(
+    trainer: fit.EvaluationTrainer, root: NDArray[np.uint64], end: float, stop: StopFlag
+) -> NetworkEvaluation | None:
+    """Returns an evaluation with a weight for each fluent, by matches from a packed state (words), until `end`
+    (`time.monotonic`) or `stop`.
 
-    Returns whether there was anything to learn from.
+    None if there is none by then; unless stopped, none will follow.
     """
+    while not stop[0] and not trainer.done and (time.monotonic() < end or trainer.evaluation is None):
+        trainer.step(root, stop)
+        if trainer.solving:
+            time.sleep(0.001)
+    found = trainer.evaluation
+    if found is None:
+        return None
+    # The slope of log odds at even chances.
+    weights = 2 * (found.weights[:, 0] - found.weights[:, 1])
+    return linear_evaluation(weights, float(2 * (found.bias[0] - found.bias[1])))
+
+
+def fit_patterns(machine: CircuitMachine, learner: Learner, random: Random, end: float, stop: StopFlag) -> None:
+    """Sets a learner's first evaluation, with shared weights, by random matches until `end` (`time.monotonic`)."""
     chosen = np.random.default_rng(random.getrandbits(63))
-    start = machine.programs.role_start
-    played = 0
-    while not stop[0] and played < MOST_MATCHES and (time.monotonic() < end or not played):
+    states, results = [], []
+    for _ in range(MOST_BATCHES):
         positions = machine.random_matches(64, random.getrandbits(63), max_plies=MAX_PLIES)
         ends = np.flatnonzero(positions.terminal)
         goals = machine.worths_of(positions.states[ends])
@@ -39,13 +52,8 @@ def learn_from_random_play(
         result[positions.match[ends]] = share_of_points(goals[:, 0], goals[:, 1])
         usable = np.flatnonzero(~positions.terminal & ~np.isnan(result[positions.match]))
         some = chosen.permutation(usable)[: 64 * STATES_PER_MATCH]
-        if not len(some):
-            return False
-        legal, _ = machine.legal_of(positions.states[some])
-        several = [legal[:, start[role] : start[role + 1]].sum(axis=1) > 1 for role in (0, 1)]
-        movers = np.where(several[0] == several[1], NOBODY, several[1]).astype(np.int8)
-        trainer.add(positions.states[some], movers, result[positions.match[some]])
-        trainer.train(max(BATCH, VISITS * len(some)), stop)
-        played += 64
-    trainer.forget()
-    return played > 0
+        states.append(positions.states[some])
+        results.append(result[positions.match[some]])
+        if stop[0] or time.monotonic() >= end:
+            break
+    learner.imitate(np.concatenate(states), np.concatenate(results), stop)

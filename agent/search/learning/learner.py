@@ -7,9 +7,10 @@ share a part of their weight. The fit to random play (`agent.search.evaluation`)
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -18,15 +19,15 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.evaluation.training import Trainer
 from agent.search.learning.actors import Actors
 from agent.search.learning.foresight import Foresight
 from agent.search.learning.lessons import Lesson, LessonTable
 from agent.search.learning.pace import FEWEST_MATCHES, MATCHES, LearningPace
-from agent.search.learning.ties import views_of
+from agent.search.learning.ties import Ties, views_of
 from agent.search.team import Team
-from games.gdl.running.batches import facts_in
+from games.gdl.running.batches import facts_in, packed
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.symmetry import Symmetry
 
@@ -34,11 +35,23 @@ GATE = 32
 """Matches of a candidate against the evaluation."""
 OWN_SHARE = 0.25
 """Least share of a generation's matches played here, however many helpers there are: theirs come late."""
-MAX_POSITIONS = 300_000
-"""Limit on positions kept."""
-import os
-VISITS = int(os.environ.get("VISITS", 8))
-"""Visits of positions for each new one."""
+FACT_DEVIATION, PATTERN_DEVIATION = 0.1, 0.2
+"""Prior standard deviations of the change of a fact's own weight and of a pattern's, in log odds. With wider ones, or
+without the last evaluation as the centre, new evaluations lost."""
+MAX_POSITIONS, MAX_FACTS = 20_000, 4_000_000
+"""Limits on positions kept, and on their facts (true or not) in total."""
+SAMPLES = 8
+"""Positions of a match for linear fits: neighbours teach the same."""
+MAX_TRAINED, FIRST_NETWORK = 300_000, 30_000
+"""Limit on positions for networks, and their number at the first one. One that loses is tried again with twice as
+many."""
+VISITS = 4
+"""Visits of each position by which a network learns."""
+SINGLE_GENERATIONS = 4
+"""Generations without weights of pairs: the first generations gain most, and take half the time so."""
+NEWTON_STEPS, MOST_HALVINGS = 3, 8
+MOST_ODDS = 8.0
+"""Limit on log odds that chances are computed from."""
 
 
 class Experience(NamedTuple):
@@ -46,10 +59,28 @@ class Experience(NamedTuple):
 
     facts: NDArray[np.bool_]
     """(n, fluents) which facts hold."""
+    movers: NDArray[np.int8]
+    """(n) who chooses: see `NOBODY`."""
     targets: NDArray[np.float64]
     """(n) 0..1"""
     fresh: int
     """Matches since the last evaluation was fitted."""
+
+
+class Generation(NamedTuple):
+    """Figures of one generation. Losses are mean cross entropies of targets, in nats."""
+
+    depth: int
+    """Plies searched in its matches."""
+    loss: float
+    """Of the candidate, over the positions that it was fitted to."""
+    held_out: float
+    """Of the evaluation before, over the positions of new matches, which it was not fitted to."""
+    points: float
+    """Of the candidate against the evaluation before."""
+    played: int
+    """Matches between them."""
+    accepted: bool
 
 
 class Learner:
@@ -59,7 +90,7 @@ class Learner:
         self,
         machine: CircuitMachine,
         features: Features,
-        start: NetworkEvaluation | None,
+        start: NetworkEvaluation,
         *,
         earlier: int = 0,
         threads: int = 1,
@@ -69,11 +100,10 @@ class Learner:
     ) -> None:
         """`start` is the first evaluation, made by `earlier` generations of another learner. `symmetries` are those of
         the game, or generate them; a `team` plays matches, too."""
+        n = len(machine.game.fluents)
         self._features = features
-        self.trainer = Trainer(features, machine.words, MAX_POSITIONS, seed, *views_of(features, symmetries))
-        if start is not None:
-            self.trainer.evaluation = start
-        self.evaluation = self.trainer.evaluation
+        self._ties = ties = Ties(features, symmetries)
+        self.evaluation = self._tied(start) if start.linear else start
         self._earlier = earlier
         self.generations = 0
         """Candidates fitted."""
@@ -83,8 +113,19 @@ class Learner:
         """Matches learnt from."""
         self._plies = 0
         """Total of these matches."""
+        self.latest: Generation | None = None
+        """None before the first one."""
+        self._loss = self._held_out = math.nan
+        self._prior = PATTERN_DEVIATION**2 * ties.patterns(features.patterns)
+        self._prior[np.diag_indices(ties.n)] += FACT_DEVIATION**2
+        self._x = np.zeros((0, ties.n), np.float32)
+        """(positions, weights) factors of the weights in the positions of the next linear fit."""
+        self._targets = np.zeros(0)
+        self._trainer = Trainer(features, machine.words, MAX_TRAINED, seed, views_of(features, symmetries))
+        self._network_at = FIRST_NETWORK
+        """Number of positions from which a network is tried."""
         self._new = 0
-        """Positions not learnt from."""
+        """Positions since the last fit."""
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
         self.foresight = Foresight(machine, seed)
@@ -94,16 +135,17 @@ class Learner:
         """Being tried out; kept when stopped."""
         self._points, self._played = 0.0, 0
         """Its points and matches so far."""
+        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, ties.n))
         self._random = np.random.default_rng(seed)
-        zobrist = np.random.default_rng(seed).integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
+        zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
         self._tables = [LessonTable(machine, features, seed + i, zobrist) for i in range(threads)]
         self._actors = Actors(team, machine, features)
         self._lock = threading.Lock()
 
-    def run(self, root: NDArray[np.uint64], stop: StopFlag) -> None:
+    def run(self, root: NDArray[np.uint64], stop: StopFlag, told: Callable[[], None] = lambda: None) -> None:
         """Learns from matches that start at a packed state until `stop[0]`; ends after a running fit at the latest.
 
-        A second thread that calls it waits for the first.
+        A second thread that calls it waits for the first. Calls `told` after each generation.
         """
         with self._lock:
             if stop[0]:
@@ -118,11 +160,43 @@ class Learner:
                     self._pace.seconds += time.monotonic() - begin
                     if not learns:
                         return
+                    told()
 
     @property
     def plies(self) -> float | None:
         """Mean length of the matches; None before the first one."""
         return self._plies / self.matches if self.matches else None
+
+    def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
+        """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless stopped."""
+        fitted = self._fit(self._inputs(states), results, stop)
+        if fitted is not None:
+            self.evaluation = fitted
+
+    @property
+    def experience(self) -> Experience:
+        """The newest positions learnt from. Not available where fluents share weights."""
+        states, movers, targets = self._trainer.newest(MAX_POSITIONS)
+        # A candidate is not kept: its matches count as fresh.
+        fresh = self._fresh if self._candidate is None else MATCHES
+        return Experience(facts_in(states, self._features.n_fluents), movers, targets.astype(np.float64), fresh)
+
+    def resume(self, experience: Experience) -> None:
+        """Continues another learner's work on the game; only before anything is recorded."""
+        states = packed(experience.facts)
+        self._trainer.add(states, experience.movers, experience.targets)
+        self._x, self._targets = self._inputs(states[-self._kept :]), experience.targets[-self._kept :]
+        self._fresh = experience.fresh
+
+    def _tied(self, evaluation: NetworkEvaluation) -> NetworkEvaluation:
+        """Returns a linear evaluation with the weights that ties allow."""
+        ties = self._ties
+        weights = ties.expand(ties.mean(evaluation.weights))
+        return linear_evaluation(weights, 0.0 if ties.odd else evaluation.bias)
+
+    def _inputs(self, states: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Returns the factors (n, weights) of the weights in packed states (n, words)."""
+        return self._ties.reduce(self._features.of(facts_in(states, self._features.n_fluents)))
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, fits a candidate and tries it out; returns whether there was anything to learn from."""
@@ -145,8 +219,10 @@ class Learner:
         if stop[0]:
             return False
         self.generations += 1
+        accepted = self._points > 0.5 * self._played
+        self.latest = Generation(self._pace.depth, self._loss, self._held_out, self._points, self._played, accepted)
         self._pace.go_on(self._earlier + self.generations)
-        if self._points > 0.5 * self._played:
+        if accepted:
             self.accepted += 1
             self.evaluation = self._candidate
         self._candidate = None
@@ -165,28 +241,48 @@ class Learner:
         self._remember(lessons + self._actors.lessons())
         if stop[0] or not self._fresh:
             return None
-        self.trainer.train(VISITS * self._new, stop)
-        if stop[0]:
-            return None
-        self._fresh = self._new = 0
-        return self.trainer.evaluation
+        fitted = self._fitted(stop)
+        if fitted is not None:
+            self._fresh = self._new = 0
+            states, movers, targets = self._trainer.newest(MAX_POSITIONS)
+            self._loss = _cross_entropy(self._trainer.expected(fitted, states, movers), targets)
+        return fitted
+
+    def _fitted(self, stop: StopFlag) -> NetworkEvaluation | None:
+        """Returns the next candidate: a linear evaluation, now and then a network, once one was better always; None if
+        stopped."""
+        trainer = self._trainer
+        if not self.evaluation.linear:
+            return trainer.trained(self.evaluation, VISITS * max(self._new, trainer.kept // 10), stop)
+        if trainer.positions < self._network_at:
+            return self._fit(self._x, self._targets, stop)
+        network = trainer.trained(self.evaluation, VISITS * trainer.kept, stop)
+        if network is not None:
+            self._network_at = 2 * trainer.positions
+        return network
 
     def _remember(self, lessons: Sequence[Lesson]) -> None:
         """Adds these matches to the positions kept."""
         self._fresh += len(lessons)
         self.matches += len(lessons)
         self._plies += sum(lesson.plies for lesson in lessons)
-        if lessons:
-            # One position of each match: the others have the same result.
-            some = [int(self._random.integers(len(lesson.states))) for lesson in lessons]
-            states = np.array([lesson.states[i] for lesson, i in zip(lessons, some, strict=True)])
-            movers = np.array([lesson.movers[i] for lesson, i in zip(lessons, some, strict=True)])
-            results = np.array([lesson.result for lesson in lessons])
-            foreseen = 1 / (1 + np.exp(-self.trainer.odds(states, movers).astype(np.float64)))
-            self.foresight.add(states, foreseen, results)
-            for lesson in lessons:
-                self.trainer.add(lesson.states, lesson.movers, lesson.targets)
-                self._new += len(lesson.states)
+        if not lessons:
+            return
+        states, movers, targets = (
+            np.concatenate([getattr(lesson, name) for lesson in lessons]) for name in ("states", "movers", "targets")
+        )
+        expected = self._trainer.expected(self.evaluation, states, movers)
+        self._held_out = _cross_entropy(expected, targets)
+        ends = np.cumsum([len(lesson.states) for lesson in lessons])
+        # One position of each match: the others have the same result.
+        some = ends - 1 - self._random.integers(0, [len(lesson.states) for lesson in lessons])
+        self.foresight.add(states[some], expected[some], np.array([lesson.result for lesson in lessons]))
+        self._trainer.add(states, movers, targets)
+        self._new += len(states)
+        if self.evaluation.linear:
+            chosen = np.sort(self._random.permutation(len(states))[: SAMPLES * len(lessons)])
+            self._x = np.concatenate([self._x, self._inputs(states[chosen])])[-self._kept :]
+            self._targets = np.concatenate([self._targets, targets[chosen]])[-self._kept :]
 
     def _record(
         self, table: LessonTable, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
@@ -203,3 +299,87 @@ class Learner:
                 break
         return lessons, depth
 
+    def _fit(self, x: NDArray[np.float32], y: NDArray[np.float64], stop: StopFlag) -> NetworkEvaluation | None:
+        """Returns the logistic regression of targets (n) on factors of the weights (n, weights); None if stopped.
+
+        The prior is normal, around the present evaluation. Newton's method (iteratively reweighted least squares) with
+        step halving: whole steps go much too far where the evaluation is sure and wrong. The prior covariance may be
+        singular, so it is not inverted: the equations are solved for the change in multiples of it.
+        """
+        old, ties = self.evaluation, self._ties
+        used = ties.n if self._earlier + self.generations >= SINGLE_GENERATIONS else ties.n_single
+        x, prior, weights = x[:, :used], self._prior[:used, :used], ties.mean(old.weights)[:used]
+        base = x @ weights.astype(np.float32)
+        now = _LearningStep(np.zeros(used), np.zeros(used), np.zeros(len(x)), old.bias)
+        loss = now.loss(base, y)
+        for _ in range(NEWTON_STEPS):
+            odds = base + now.odds + now.bias
+            p = _chances(odds)
+            importance = np.maximum(p * (1 - p), 0.01).astype(np.float32)
+            wanted = odds + (y - p) / importance - base
+            total = float(importance.sum())
+            mean = (importance @ x).astype(np.float64) / total
+            centre = float(importance @ wanted / total)
+            if ties.odd:
+                # A state is worth to one role what its opposite is to the other.
+                mean, centre = np.zeros(used), 0.0
+            # Covariance of centred features, without a centred copy of them.
+            covariance = (x.T @ (x * importance[:, None])).astype(np.float64) - total * np.outer(mean, mean)
+            if stop[0]:
+                return None
+            inner = covariance @ prior
+            inner[np.diag_indices(len(inner))] += 1
+            residual = (importance * (wanted - centre)).astype(np.float32)
+            multiples = np.linalg.solve(inner, residual @ x)
+            change = prior @ multiples
+            whole = _LearningStep(change, multiples, x @ change.astype(np.float32), centre - float(mean @ change))
+            for halvings in range(MOST_HALVINGS + 1):
+                step = now.towards(whole, 0.5**halvings)
+                reached = step.loss(base, y)
+                if reached < loss:
+                    now, loss = step, reached
+                    break
+            else:
+                break
+            if stop[0]:
+                return None
+        return linear_evaluation(old.weights + ties.expand(np.pad(now.change, (0, ties.n - used))), now.bias)
+
+
+def _cross_entropy(expected: NDArray[np.float64], targets: NDArray[np.float64]) -> float:
+    """Returns the mean cross entropy of targets (n), in nats, with results expected (n); both 0..1."""
+    return -float((targets * np.log(expected) + (1 - targets) * np.log1p(-expected)).mean())
+
+
+def _chances(odds: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Returns the chances (n), 0..1, of log odds (n)."""
+    chances: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(odds, -MOST_ODDS, MOST_ODDS)))
+    return chances
+
+
+class _LearningStep(NamedTuple):
+    """A point of a fit's descent."""
+
+    change: NDArray[np.float64]
+    """(features) change of the weights."""
+    multiples: NDArray[np.float64]
+    """(features) the change in multiples of the prior's covariance."""
+    odds: NDArray[np.float32] | NDArray[np.float64]
+    """(n) change of each position's log odds."""
+    bias: float
+
+    def towards(self, other: _LearningStep, share: float) -> _LearningStep:
+        """Returns a point on the way to another one."""
+        return _LearningStep(
+            self.change + share * (other.change - self.change),
+            self.multiples + share * (other.multiples - self.multiples),
+            self.odds + share * (other.odds - self.odds),
+            self.bias + share * (other.bias - self.bias),
+        )
+
+    def loss(self, base: NDArray[np.float32], targets: NDArray[np.float64]) -> float:
+        """Returns the loss to minimise: the cross entropy of all targets (n) plus the prior's penalty. `base` (n) are
+        the odds before the change, without a bias."""
+        odds = base + self.odds + self.bias
+        cross_entropy = np.logaddexp(0, odds).sum() - float(targets @ odds)
+        return float(cross_entropy) + 0.5 * float(self.change @ self.multiples)

@@ -26,8 +26,7 @@ OPENING = 8
 """Limit on random plies at the start of a match."""
 RANDOM_MOVES = 3000
 """Chance of a random move, in 65536ths, in recorded matches."""
-import os
-LAMBDA = float(os.environ.get("LAMBDA", 0.8))
+LAMBDA = 0.8
 """Share of later positions, beyond the next one, in a position's target."""
 
 

@@ -211,7 +211,7 @@ async def make_a_move(window: Window, plies: int) -> None:
             return
 
 
-async def test_reversi_is_taken_back_at_ply_20(
+async def test_reversi_is_taken_back_in_mid_game(
     windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One click on the card begins a match against the agent, whose native engine goes on after taking back."""
@@ -224,7 +224,7 @@ async def test_reversi_is_taken_back_at_ply_20(
         await page.get_by_label("Seconds per move").blur()
         await page.get_by_role("button", name="Play Reversi", exact=True).click()
         plies = await next_turn(window, -1)
-        while plies is not None and plies < 20:
+        while plies is not None and plies < 12:
             await make_a_move(window, plies)
             plies = await next_turn(window, plies)
         assert plies is not None
