@@ -159,6 +159,9 @@ class Preparation:
         """Whether alpha-beta plays with an evaluation that will probably improve by learning."""
         if not self.prefers_alpha_beta or self.features is None or self.features.n > QUICK_FEATURES:
             return False
+        if self.evaluation is not None and not self.evaluation.linear:
+            # Hours of learning are not improved in seconds.
+            return False
         return self.generations < MANY_GENERATIONS
 
     @property

@@ -228,6 +228,7 @@ class Trainer:
         self._states = np.zeros((most, words), np.uint64)
         self._movers = np.zeros(most, np.int8)
         self._targets = np.zeros(most, np.float32)
+        self.most = most
         self.positions = 0
         """Positions seen; the newest are kept."""
 

@@ -40,13 +40,17 @@ FACT_DEVIATION, PATTERN_DEVIATION = 0.1, 0.2
 without the last evaluation as the centre, new evaluations lost."""
 MAX_POSITIONS, MAX_FACTS = 20_000, 4_000_000
 """Limits on positions kept, and on their facts (true or not) in total."""
-SAMPLES = 8
-"""Positions of a match for linear fits: neighbours teach the same."""
-MAX_TRAINED, FIRST_NETWORK = 300_000, 30_000
-"""Limit on positions for networks, and their number at the first one. One that loses is tried again with twice as
-many."""
+SAMPLES, THINNED = 8, 3
+"""Positions of a match for linear fits: neighbours teach the same; and one of how many is remembered."""
+FIRST_NETWORK, MAX_TRAINED, MAX_BYTES = 300_000, 400_000, 1 << 26
+"""Positions from which a network is learnt, and limits on those kept for it. With fewer, networks lose to the linear
+evaluation (see docs/experiments.md)."""
+PATIENCE = 1.3
+"""Factor by which the positions of a network that lost must grow until another is tried."""
 VISITS = 4
 """Visits of each position by which a network learns."""
+GROWTH = 0.2
+"""Least share of new matches in a generation: the longer one learns, the less each match changes."""
 SINGLE_GENERATIONS = 4
 """Generations without weights of pairs: the first generations gain most, and take half the time so."""
 NEWTON_STEPS, MOST_HALVINGS = 3, 8
@@ -121,11 +125,10 @@ class Learner:
         self._x = np.zeros((0, ties.n), np.float32)
         """(positions, weights) factors of the weights in the positions of the next linear fit."""
         self._targets = np.zeros(0)
-        self._trainer = Trainer(features, machine.words, MAX_TRAINED, seed, views_of(features, symmetries))
-        self._network_at = FIRST_NETWORK
+        most = min(MAX_TRAINED, MAX_BYTES // (8 * machine.words))
+        self._trainer = Trainer(features, machine.words, most, seed, views_of(features, symmetries))
+        self._network_at = float(FIRST_NETWORK)
         """Number of positions from which a network is tried."""
-        self._new = 0
-        """Positions since the last fit."""
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
         self.foresight = Foresight(machine, seed)
@@ -175,8 +178,10 @@ class Learner:
 
     @property
     def experience(self) -> Experience:
-        """The newest positions learnt from. Not available where fluents share weights."""
-        states, movers, targets = self._trainer.newest(MAX_POSITIONS)
+        """Some of the newest positions learnt from. Not available where fluents share weights."""
+        newest = self._trainer.newest(THINNED * MAX_POSITIONS)
+        some = np.sort(self._random.permutation(len(newest[0]))[:MAX_POSITIONS])
+        states, movers, targets = (part[some] for part in newest)
         # A candidate is not kept: its matches count as fresh.
         fresh = self._fresh if self._candidate is None else MATCHES
         return Experience(facts_in(states, self._features.n_fluents), movers, targets.astype(np.float64), fresh)
@@ -232,7 +237,7 @@ class Learner:
         """Records matches and fits a candidate; None if it was stopped, or there was nothing to learn from."""
         # Played by helpers during the last fit and trial.
         self._remember(self._actors.lessons())
-        most, fewest = (-(-max(0, n - self._fresh) // len(self._tables)) for n in (MATCHES, FEWEST_MATCHES))
+        most, fewest = (-(-max(0, n - self._fresh) // len(self._tables)) for n in (self._wanted, FEWEST_MATCHES))
         begin = time.monotonic()
         parts = list(pool.map(lambda table: self._record(table, root, most, fewest, stop), self._tables))
         lessons = [lesson for part, _ in parts for lesson in part]
@@ -243,7 +248,7 @@ class Learner:
             return None
         fitted = self._fitted(stop)
         if fitted is not None:
-            self._fresh = self._new = 0
+            self._fresh = 0
             states, movers, targets = self._trainer.newest(MAX_POSITIONS)
             self._loss = _cross_entropy(self._trainer.expected(fitted, states, movers), targets)
         return fitted
@@ -252,14 +257,22 @@ class Learner:
         """Returns the next candidate: a linear evaluation, now and then a network, once one was better always; None if
         stopped."""
         trainer = self._trainer
-        if not self.evaluation.linear:
-            return trainer.trained(self.evaluation, VISITS * max(self._new, trainer.kept // 10), stop)
-        if trainer.positions < self._network_at:
+        if self.evaluation.linear and trainer.positions < self._network_at:
             return self._fit(self._x, self._targets, stop)
         network = trainer.trained(self.evaluation, VISITS * trainer.kept, stop)
         if network is not None:
-            self._network_at = 2 * trainer.positions
+            self._network_at = PATIENCE * trainer.positions
         return network
+
+    @property
+    def _wanted(self) -> int:
+        """Matches of this generation."""
+        wanted = max(MATCHES, int(GROWTH * self.matches))
+        if not self.evaluation.linear:
+            # After an interruption the positions that it was learnt from are gone.
+            lacking = min(FIRST_NETWORK, self._trainer.most) - self._trainer.kept
+            wanted = max(wanted, int(lacking / (self.plies or 1.0)))
+        return wanted
 
     def _remember(self, lessons: Sequence[Lesson]) -> None:
         """Adds these matches to the positions kept."""
@@ -278,7 +291,6 @@ class Learner:
         some = ends - 1 - self._random.integers(0, [len(lesson.states) for lesson in lessons])
         self.foresight.add(states[some], expected[some], np.array([lesson.result for lesson in lessons]))
         self._trainer.add(states, movers, targets)
-        self._new += len(states)
         if self.evaluation.linear:
             chosen = np.sort(self._random.permutation(len(states))[: SAMPLES * len(lessons)])
             self._x = np.concatenate([self._x, self._inputs(states[chosen])])[-self._kept :]

@@ -32,16 +32,17 @@ from numpy.typing import NDArray
 
 from agent import bounded_json
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import MOVERS, NetworkEvaluation
 from agent.search.learning.learner import Experience
 from agent.search.learning.trial_points import NO_MATCHES, TrialPoints
+from games.bits.short_rows import COLUMNS
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.gdl.rules.surface import says_init
 from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-VERSION = 6
+VERSION = 7
 """Version of the files; to be increased when the meaning of their content changes, also that of features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
@@ -49,12 +50,12 @@ MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
 MAX_FACT_BYTES = 1 << 18
 """Limit on bytes of positions' facts in an entry, a bit each; the newest are kept. Enough for all that learning keeps
 in games with up to 100 fluents."""
-MAX_FILE = 1 << 20
+MAX_FILE = 2 << 20
 """Limit on bytes of an entry."""
 STALE_SECONDS = 3600.0
 """Age of a temporary file whose writer must have died."""
 MAX_WEIGHT = 100.0
-"""Limit on log odds; learnt weights come nowhere near it."""
+"""Limit on an evaluation's numbers; learnt ones come nowhere near it."""
 LEAST_KNOWN = 0.9
 """Least share of a game's fluents with weights in an entry: ways of grounding differ a little."""
 
@@ -67,6 +68,8 @@ class Positions:
     """Keys of the fluents, by column."""
     facts: bytes = b""
     """A row of bits for each position, padded to whole bytes, lowest bit first."""
+    movers: bytes = b""
+    """A byte for each position: who chooses, see `NOBODY`."""
     targets: bytes = b""
     """A little-endian 16-bit number for each position; 65535 stands for 1."""
     fresh: int = 0
@@ -76,10 +79,13 @@ class Positions:
 class MemoryEntry:
     """Memory of one game."""
 
-    weights: Mapping[int, float]
-    """Weights in log odds of a win of role 0 by key (64 bits): of fluents, conjunctions with a number of facts missing,
+    rows: Mapping[int, NDArray[np.float32]]
+    """Rows of the evaluation (columns) by key (64 bits): of fluents, conjunctions with a number of facts missing,
     threats (see `Features.threat`) and pairs."""
-    bias: float
+    base: NDArray[np.float32]
+    """(columns)"""
+    outputs: NDArray[np.float32]
+    """(MOVERS, columns)"""
     generations: int
     """Evaluations learnt one after the other."""
     matches: int
@@ -206,7 +212,7 @@ class SheetMemory:
         if self._form is None:
             return np.zeros((0, 2), np.int32)
         keys = [self._form.key(fluent) for fluent in fluents]
-        found = [pair for pair in combinations(range(len(fluents)), 2) if _pair_key(keys, pair) in entry.weights]
+        found = [pair for pair in combinations(range(len(fluents)), 2) if _pair_key(keys, pair) in entry.rows]
         return np.array(found, np.int32).reshape(-1, 2)
 
     def evaluation(
@@ -217,15 +223,19 @@ class SheetMemory:
         if self._form is None:
             return None
         keys, columns = _keys(self._form, fluents, features)
-        known = np.array([key in entry.weights for key in keys], np.bool_)
+        known = np.array([key in entry.rows for key in keys], np.bool_)
         if known[: len(fluents)].sum() < max(1.0, LEAST_KNOWN * len(fluents)):
             return None
-        values = np.array([entry.weights.get(key, 0.0) for key in keys])
-        # A conjunction not in the entry is left out of the mean of those that share its weight.
+        # A conjunction not in the entry is left out of the mean of those that share its row.
         members = np.bincount(columns[known], minlength=features.n)
-        weights = np.bincount(columns[known], values[known], features.n) / np.maximum(members, 1)
-        constant = sum(entry.weights.get(self._form.key(fact), 0.0) for fact in always)
-        return NetworkEvaluation(weights, entry.bias + constant)
+        rows = np.zeros((features.n, len(entry.base)), np.float32)
+        np.add.at(rows, columns[known], [entry.rows[key] for key in keys if key in entry.rows])
+        rows /= np.maximum(members, 1)[:, None]
+        constant = sum((entry.rows.get(self._form.key(fact), 0 * entry.base) for fact in always), 0 * entry.base)
+        base, outputs = entry.base + constant, entry.outputs.copy()
+        base[0] = 0
+        outputs[:, 0] += constant[0]
+        return NetworkEvaluation(rows, base, outputs)
 
     def experience(self, entry: MemoryEntry, fluents: Sequence[Term]) -> Experience | None:
         """Returns an entry's positions for the next fit; None if they do not fit. New facts count as false."""
@@ -243,7 +253,7 @@ class SheetMemory:
         known = [column for column, key in enumerate(keys) if key in place]
         facts[:, known] = bits[:, [place[keys[column]] for column in known]]
         targets = np.frombuffer(positions.targets, "<u2") / 65535
-        return Experience(facts, targets, positions.fresh)
+        return Experience(facts, np.frombuffer(positions.movers, np.int8), targets, positions.fresh)
 
     def keep(
         self,
@@ -261,13 +271,15 @@ class SheetMemory:
         if self._form is None:
             return
         keys, columns = _keys(self._form, fluents, features)
-        # Facts that the canonical form cannot tell apart should have about equal weights.
-        shared: dict[int, list[float]] = {}
+        # Facts that the canonical form cannot tell apart should have about equal rows.
+        shared: dict[int, list[NDArray[np.float32]]] = {}
         for key, column in zip(keys, columns.tolist(), strict=True):
-            shared.setdefault(key, []).append(float(evaluation.weights[column]))
-        weights = {key: sum(values) / len(values) for key, values in shared.items()}
+            shared.setdefault(key, []).append(evaluation.rows[column])
+        rows = {key: np.mean(values, axis=0, dtype=np.float32) for key, values in shared.items()}
         positions = _positions(keys[: len(fluents)], experience)
-        entry = MemoryEntry(weights, evaluation.bias, generations, matches, trials, positions, variants or {})
+        entry = MemoryEntry(
+            rows, evaluation.base, evaluation.outputs, generations, matches, trials, positions, variants or {}
+        )
         self._store.write(self._form.digest, entry)
 
 
@@ -310,7 +322,8 @@ def _positions(keys: Sequence[int], experience: Experience) -> Positions:
     rows = np.packbits(experience.facts, axis=1, bitorder="little")
     most = MAX_FACT_BYTES // max(1, rows.shape[1])
     targets = np.round(65535 * experience.targets[-most:]).astype("<u2")
-    return Positions(tuple(keys), rows[-most:].tobytes(), targets.tobytes(), experience.fresh)
+    movers = experience.movers[-most:].tobytes()
+    return Positions(tuple(keys), rows[-most:].tobytes(), movers, targets.tobytes(), experience.fresh)
 
 
 def _encode(digest: str, entry: MemoryEntry) -> bytes:
@@ -322,11 +335,13 @@ def _encode(digest: str, entry: MemoryEntry) -> bytes:
         "points": entry.trials.points,
         "trials": entry.trials.matches,
         "variants": {name: list(tally) for name, tally in entry.variants.items()},
-        "bias": entry.bias,
-        "weights": {f"{key:016x}": float(f"{weight:.6g}") for key, weight in entry.weights.items()},
+        "rows": {f"{key:016x}": _text(row) for key, row in entry.rows.items()},
+        "base": _text(entry.base),
+        "outputs": _text(entry.outputs),
         "positions": {
             "keys": [f"{key:016x}" for key in entry.positions.keys],
             "facts": b64encode(entry.positions.facts).decode(),
+            "movers": b64encode(entry.positions.movers).decode(),
             "targets": b64encode(entry.positions.targets).decode(),
             "fresh": entry.positions.fresh,
         },
@@ -344,10 +359,11 @@ def _decode(content: bytes, digest: str) -> MemoryEntry:
     data: Any = bounded_json.loads(body.decode())
     if data["version"] != VERSION or data["rules"] != digest:
         raise ValueError("of another version, or of other rules")
-    weights = {int(key, 16): float(weight) for key, weight in data["weights"].items()}
-    bias = float(data["bias"])
-    if not all(abs(weight) <= MAX_WEIGHT for weight in (*weights.values(), bias)):
-        raise ValueError("weights out of bounds")
+    base = _numbers(data["base"])
+    if len(base) not in (1, COLUMNS):
+        raise ValueError("rows of no length")
+    outputs = _numbers(data["outputs"]).reshape(MOVERS, len(base))
+    rows = {int(key, 16): _numbers(row, len(base)) for key, row in data["rows"].items()}
     generations, matches = (int(data[name]) for name in ("generations", "matches"))
     if min(generations, matches) < 0:
         raise ValueError("counts out of bounds")
@@ -355,13 +371,29 @@ def _decode(content: bytes, digest: str) -> MemoryEntry:
     variants = {name: TrialPoints(float(points), int(n)) for name, (points, n) in data["variants"].items()}
     if not all(0 <= tally.points <= tally.matches for tally in (trials, *variants.values())):
         raise ValueError("points out of bounds")
-    return MemoryEntry(weights, bias, generations, matches, trials, _decode_positions(data["positions"]), variants)
+    positions = _decode_positions(data["positions"])
+    return MemoryEntry(rows, base, outputs, generations, matches, trials, positions, variants)
 
 
 def _decode_positions(data: Any) -> Positions:
     keys = tuple(int(key, 16) for key in data["keys"])
-    facts, targets = (b64decode(data[name], validate=True) for name in ("facts", "targets"))
+    facts, movers, targets = (b64decode(data[name], validate=True) for name in ("facts", "movers", "targets"))
     fresh = int(data["fresh"])
-    if len(facts) != len(targets) // 2 * ((len(keys) + 7) // 8) or len(targets) % 2 or fresh < 0:
+    if len(facts) != len(movers) * ((len(keys) + 7) // 8) or len(targets) != 2 * len(movers) or fresh < 0:
         raise ValueError("positions of no length")
-    return Positions(keys, facts, targets, fresh)
+    if max(movers, default=0) >= MOVERS:
+        raise ValueError("movers out of bounds")
+    return Positions(keys, facts, movers, targets, fresh)
+
+
+def _text(numbers: NDArray[np.float32]) -> str:
+    """Returns numbers as text, in Base64 of their little-endian bytes."""
+    return b64encode(numbers.astype("<f4").tobytes()).decode()
+
+
+def _numbers(text: str, n: int | None = None) -> NDArray[np.float32]:
+    """Reverses `_text`. Raises `ValueError` for numbers out of bounds, or not `n`."""
+    numbers = np.frombuffer(b64decode(text, validate=True), "<f4").astype(np.float32)
+    if not (np.abs(numbers) <= MAX_WEIGHT).all() or (n is not None and len(numbers) != n):
+        raise ValueError("weights out of bounds")
+    return numbers

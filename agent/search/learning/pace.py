@@ -60,7 +60,7 @@ class LearningPace:
         played = 0
         while played < share * most:
             each = (time.thread_time() - begin) / TRIED
-            if tried == TRIED and each * (most - played) > self.limit:
+            if tried == TRIED and each * (min(most, MATCHES) - played) > self.limit:
                 if depth > 1:
                     depth, tried, begin = depth // 2, 0, time.thread_time()
                 else:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agent.search.engine import UNLIMITED, Engine, Limit, Opinion
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import linear_evaluation
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning.engine import PuzzleSearch
 from agent.search.planning.plan import Bound, Known, Plan
@@ -158,7 +158,7 @@ def alpha_beta(machine: CircuitMachine) -> AlphaBetaSearch:
     """With an evaluation that knows nothing."""
     features = features_of(machine)
     engine = AlphaBetaSearch(machine, 0, features, threads=1, megabytes=1)
-    engine.use(NetworkEvaluation(np.zeros(features.n), 0.0))
+    engine.use(linear_evaluation(np.zeros(features.n), 0.0))
     return engine
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_trial_matches_of_a_worse_evaluation_are_forgotten(tmp_path: Path) -> No
     memory = SheetMemory(store, sheet.rulesheet, sheet.roles)
     entry = memory_of(tmp_path)
     (path,) = tmp_path.glob("*.learnt")
-    store.write(path.stem, MemoryEntry(entry.weights, 0.0, 1, 10, NO_MATCHES._replace(matches=8), entry.positions))
+    store.write(path.stem, replace(entry, trials=NO_MATCHES._replace(matches=8)))
     assert (memory_of(tmp_path).trials.matches, memory.read() is not None) == (8, True)
     course, _ = taught(tmp_path, 1)
     assert course.trial_matches == 0

@@ -9,7 +9,7 @@ from agent.search.choosing import general
 from agent.search.choosing.general import GeneralSearch
 from agent.search.engine import Limit, Opinion, Score, limited
 from agent.search.evaluation.features import find_features
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import linear_evaluation
 from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE, kernel_groups
 from agent.search.learning.learner import Learner
 from agent.search.tree.engine import TreeSearch
@@ -68,7 +68,7 @@ def opinions_of(machine: CircuitMachine, *, knowing: bool = True) -> list[Opinio
     preparation.suits = knowing
     if knowing:
         preparation.features = features = find_features(machine, 1)
-        start = NetworkEvaluation(np.zeros(features.n), 0.0)
+        start = linear_evaluation(np.zeros(features.n), 0.0)
         preparation._learner = Learner(machine, features, start)
         preparation.trials.points, preparation.trials.matches = 0.0, 12
         assert not preparation.prefers_alpha_beta

@@ -247,7 +247,7 @@ def test_states_that_cannot_be_searched_are_left_to_tree_search(own: Compile) ->
     preparation.suits = True
     features = preparing.find_features(machine, 1)
     preparation.features = features
-    start = preparing.NetworkEvaluation(np.zeros(features.n), 0.0)
+    start = preparing.linear_evaluation(np.zeros(features.n), 0.0)
     preparation._learner = preparing.Learner(machine, features, start)
     assert preparation.prefers_alpha_beta
     assert think(engine)[-1].move in machine.legal(machine.initial(), 0)

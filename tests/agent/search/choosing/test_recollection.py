@@ -17,7 +17,7 @@ from agent.refereeing.positions import from_position
 from agent.search.choosing.recollection import Recollection
 from agent.search.evaluation import features as finding
 from agent.search.evaluation.features import Features, find_features
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.learning import memory as memories
 from agent.search.learning.learner import Experience, Learner
 from agent.search.learning.memory import SheetMemory, Store
@@ -74,7 +74,7 @@ def test_evaluation_survives_scrambling(
     features = features_of(machine, 1)
     assert features.n > features.n_fluents
     assert (len(features.pair) > 0) == (name == "breakthrough")
-    evaluation = NetworkEvaluation(np.random.default_rng(1).normal(0, 0.3, features.n), -0.2)
+    evaluation = linear_evaluation(np.random.default_rng(1).normal(0, 0.3, features.n), -0.2)
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
     trials, variants = TrialPoints(1.5, 2), {"one": TrialPoints(0.5, 3), "other": TrialPoints(2.0, 2)}
     states = random_states(machine, 40)
@@ -127,7 +127,7 @@ def test_other_positions_inherit_what_was_learnt(own: Compile, machine_of: Compi
     trials, none = TrialPoints(1.5, 2), experience_of(machine, [machine.initial()])
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
     kept: Any = {"generations": 3, "matches": 800, "trials": trials, "variants": {"one": trials}}
-    memory.keep(fluents, features, NetworkEvaluation(weights, -0.2), none, **kept)
+    memory.keep(fluents, features, linear_evaluation(weights, -0.2), none, **kept)
     state = machine.initial()
     for number, place in enumerate((("2", "2"), ("1", "1"), ("3", "1"))):
         moves: list[Term] = ["noop", "noop"]
@@ -144,7 +144,7 @@ def test_other_positions_inherit_what_was_learnt(own: Compile, machine_of: Compi
     later_features = features_of(later, 2, partial(inheriting.pairs, found, later.game.fluents))
     evaluation = inheriting.evaluation(found, later.game.fluents, later_features, later.game.always)
     assert evaluation is not None
-    expected = values(machine, [state], features, NetworkEvaluation(weights, -0.2))
+    expected = values(machine, [state], features, linear_evaluation(weights, -0.2))
     assert values(later, [later.initial()], later_features, evaluation) == pytest.approx(expected, abs=1e-4)
     kept["generations"] = 7
     none = experience_of(later, [later.initial()])
@@ -163,7 +163,7 @@ def test_rules_that_differ_in_more_than_positions_inherit_nothing(own: Compile, 
     features = features_of(machine, 1)
     none = experience_of(machine, [machine.initial()])
     memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(text), machine.roles)
-    zero = NetworkEvaluation(np.zeros(features.n), 0.0)
+    zero = linear_evaluation(np.zeros(features.n), 0.0)
     memory.keep(machine.game.fluents, features, zero, none, generations=1, matches=1, trials=NO_MATCHES)
     for other in (text.replace("(goal ?role 50)", "(goal ?role 60)"), text + "(init (seed apple))"):
         assert SheetMemory(Store(tmp_path), kif.read_rulesheet(other), machine.roles).read() is None
@@ -183,7 +183,7 @@ def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, m
     weights = np.zeros(features.n)
     weights[cells] = 1.0, 2.0, -4.0, 0.0
     none = experience_of(machine, [machine.initial()])
-    memory.keep(fluents, features, NetworkEvaluation(weights, 0.0), none, generations=1, matches=1, trials=NO_MATCHES)
+    memory.keep(fluents, features, linear_evaluation(weights, 0.0), none, generations=1, matches=1, trials=NO_MATCHES)
     found = memory.read()
     assert found is not None
     evaluation = memory.evaluation(found, fluents, features)
@@ -197,7 +197,7 @@ def test_an_entry_that_knows_too_few_facts_does_not_fit(own: Compile, tmp_path: 
     machine = own("tic_tac_toe")
     fluents, features = machine.game.fluents, features_of(machine, 1)
     memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
-    start = NetworkEvaluation(np.ones(features.n), 0.0)
+    start = linear_evaluation(np.ones(features.n), 0.0)
     states = experience_of(machine, [machine.initial()])
     memory.keep(fluents, features, start, states, generations=1, matches=1, trials=NO_MATCHES)
     found = memory.read()
@@ -224,7 +224,7 @@ def test_rules_without_a_canonical_form_are_not_remembered(
     machine = own("tic_tac_toe")
     features = features_of(machine, 1)
     memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
-    start = NetworkEvaluation(np.zeros(features.n), 0.0)
+    start = linear_evaluation(np.zeros(features.n), 0.0)
     states = experience_of(machine, [machine.initial()])
     memory.keep(machine.game.fluents, features, start, states, generations=1, matches=1, trials=NO_MATCHES)
     assert memory.read() is None
@@ -240,7 +240,7 @@ def test_newest_positions_are_kept(own: Compile, random_states: Draw, tmp_path: 
     states = random_states(machine, 12)
     whole = experience_of(machine, states)
     memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
-    start = NetworkEvaluation(np.ones(features.n), 0.0)
+    start = linear_evaluation(np.ones(features.n), 0.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memories, "MAX_FACT_BYTES", 5 * ((len(fluents) + 7) // 8))
         memory.keep(fluents, features, start, whole, generations=0, matches=1, trials=NO_MATCHES)
@@ -265,7 +265,7 @@ def test_memory_that_was_dropped_is_neither_read_nor_written(own: Compile, rando
     machine = own("tic_tac_toe")
     statements = kif.read_rulesheet(rulesheets.text("tic_tac_toe"))
     features = features_of(machine, 1)
-    evaluation = NetworkEvaluation(np.zeros(features.n), 0.0)
+    evaluation = linear_evaluation(np.zeros(features.n), 0.0)
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
     known = experience_of(machine, random_states(machine, 4))
     rest: Any = {"trials": NO_MATCHES, "variants": {}}

@@ -7,7 +7,7 @@ import pytest
 
 from agent.search.evaluation import pairs
 from agent.search.evaluation.features import find_features
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
 from tests.agent.search.features import features_of
@@ -94,7 +94,7 @@ def test_pairs_have_weights_later(own: Compile, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(learning, "MATCHES", 32)
     machine = own("breakthrough")
     features = features_of(machine)
-    start = NetworkEvaluation(np.zeros(features.n), 0.0)
+    start = linear_evaluation(np.zeros(features.n), 0.0)
     learner = Learner(machine, features, start, earlier=earlier, seed=1)
     fitted: list[NetworkEvaluation] = []
     original = Learner._fit

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from agent.search.evaluation.network import MOVERS
 from agent.search.learning.memory import MemoryEntry, Positions
 from agent.search.learning.trial_points import TrialPoints
 
@@ -10,10 +13,11 @@ DIGESTS = [f"{number:040x}" for number in range(1, 9)]
 
 def entry(weight: float = 0.25, weights: int = 3) -> MemoryEntry:
     """An entry with that many weights."""
-    positions = Positions((5 << 40, 1, 2 << 60), b"\x07\x02", b"\xff\xff\x00\x10", 3)
+    positions = Positions((5 << 40, 1, 2 << 60), b"\x07\x02", b"\x01\x02", b"\xff\xff\x00\x10", 3)
     return MemoryEntry(
-        {key << 40: weight for key in range(weights)},
-        -0.5,
+        {key << 40: np.full(1, weight, np.float32) for key in range(weights)},
+        np.zeros(1, np.float32),
+        np.full((MOVERS, 1), -0.5, np.float32),
         4,
         700,
         TrialPoints(2.5, 4),

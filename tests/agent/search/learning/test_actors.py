@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.actors import Actors, Lessons, Players, SelfPlaySetting
 from agent.search.learning.learner import Learner
@@ -34,7 +34,7 @@ def features(machine: CircuitMachine) -> Features:
 
 def knows_nothing(features: Features) -> NetworkEvaluation:
     """An evaluation without weights."""
-    return NetworkEvaluation(np.zeros(features.n), 0.0)
+    return linear_evaluation(np.zeros(features.n), 0.0)
 
 
 def test_a_learner_learns_from_matches_of_a_helper(
@@ -117,7 +117,7 @@ def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: F
     assert len(results) > 2
     # Matches that ended since then are of the first players, too.
     assistant.answer()
-    second = Players(NetworkEvaluation(np.ones(features.n), 0.5), 2)
+    second = Players(linear_evaluation(np.ones(features.n), 0.5), 2)
     assistant.take(pickle.loads(pickle.dumps(second)))
     with StopWhen(lambda: assistant.answer() is not None) as stop:
         assistant.think(stop.flag)
@@ -129,7 +129,7 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
     """Positions of another game, targets that are no chances; the newest players are passed on once."""
     team = CannedTeam()
     actors = Actors(team, machine, features)
-    start, better = knows_nothing(features), NetworkEvaluation(np.ones(features.n), 0.0)
+    start, better = knows_nothing(features), linear_evaluation(np.ones(features.n), 0.0)
     good = Lesson(np.zeros((3, machine.words), np.uint64), np.array([0.0, 0.5, 1.0]), 9, 0.5)
     bad = [
         good._replace(states=np.zeros((3, machine.words + 1), np.uint64)),

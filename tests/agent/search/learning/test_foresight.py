@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import linear_evaluation
 from agent.search.learning import foresight as module
 from agent.search.learning.foresight import ENOUGH, KEPT, Foresight
 from agent.search.learning.learner import Learner
@@ -105,7 +105,7 @@ def test_what_is_expected_is_noted_before_it_is_learnt(own: Compile, states: NDA
     machine = own("connect_four")
     features = features_of(machine)
     weights = np.random.default_rng(1).normal(0, 0.3, features.n)
-    learner = Learner(machine, features, NetworkEvaluation(weights, 0.2))
+    learner = Learner(machine, features, linear_evaluation(weights, 0.2))
     lessons = [
         Lesson(states[:3], np.full(3, 0.9), 9, 1.0),
         Lesson(states[3:5], np.full(2, 0.1), 9, 0.0),

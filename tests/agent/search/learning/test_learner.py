@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from agent.search.evaluation.network import LOGIT, NetworkEvaluation, points_of, probability
+from agent.search.evaluation.network import LOGIT, NetworkEvaluation, linear_evaluation, points_of, probability
 from agent.search.evaluation.scale import MOST, WIN
 from agent.search.learning import learner as learning
 from agent.search.learning import lessons, pace
@@ -110,7 +110,7 @@ def learner(own: Compile, monkeypatch: pytest.MonkeyPatch) -> Learner:
     monkeypatch.setattr(learning, "GATE", 16)
     machine = own("connect_four")
     features = features_of(machine)
-    return Learner(machine, features, NetworkEvaluation(np.zeros(features.n), 0.0), seed=3)
+    return Learner(machine, features, linear_evaluation(np.zeros(features.n), 0.0), seed=3)
 
 
 def test_learns_to_win(own: Compile, learner: Learner) -> None:
@@ -142,7 +142,7 @@ def test_matches_to_learn_from_are_against_itself(
         return record(table, *arguments)  # type: ignore[arg-type]
 
     start = learner.evaluation
-    learner.evaluation = NetworkEvaluation(start.weights + 0.1, 0.0)
+    learner.evaluation = linear_evaluation(start.weights + 0.1, 0.0)
     learner._record = recorded  # type: ignore[assignment, method-assign]
     monkeypatch.setattr(LessonTable, "compare", lambda *arguments: (0.0, 16))
     with StopWhen(lambda: learner.generations >= 2) as stop:
@@ -156,7 +156,7 @@ def test_fit_of_what_was_surely_wrong(learner: Learner) -> None:
     """Where the evaluation was sure and wrong, the fit moves towards the results, but not beyond."""
     chosen = np.random.default_rng(1)
     x = (chosen.random((400, len(learner.evaluation.weights))) < 0.2).astype(np.float32)
-    learner.evaluation = NetworkEvaluation(chosen.normal(0, 0.3, x.shape[1]), 3.0)
+    learner.evaluation = linear_evaluation(chosen.normal(0, 0.3, x.shape[1]), 3.0)
     targets = np.where(chosen.random(400) < 0.5, 0.7, 0.5)
 
     def loss(evaluation: NetworkEvaluation) -> float:
@@ -249,6 +249,6 @@ def test_nothing_can_be_learnt_without_ends(own: Compile, monkeypatch: pytest.Mo
     monkeypatch.setattr(learning, "MATCHES", 8)
     machine = own("connect_four")
     features = features_of(machine)
-    learner = Learner(machine, features, NetworkEvaluation(np.zeros(features.n), 0.0), threads=2)
+    learner = Learner(machine, features, linear_evaluation(np.zeros(features.n), 0.0), threads=2)
     learner.run(machine.pack(machine.initial()), np.zeros(1, np.uint8))
     assert (learner.matches, learner.generations) == (0, 0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import linear_evaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
 from agent.search.learning.ties import Ties, symmetries_of
@@ -88,7 +88,7 @@ def test_learner_keeps_to_the_symmetries(own: Compile, monkeypatch: pytest.Monke
     features = features_of(machine)
     symmetries = symmetries_of(machine)
     ties = Ties(features, symmetries)
-    start = NetworkEvaluation(np.random.default_rng(1).normal(size=features.n), 0.7)
+    start = linear_evaluation(np.random.default_rng(1).normal(size=features.n), 0.7)
     learner = Learner(machine, features, start, seed=1, symmetries=symmetries)
     with StopWhen(lambda: learner.accepted >= 1) as stop:
         learner.run(machine.pack(machine.initial()), stop.flag)

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import new_table
 from agent.search.evaluation.features import Features
+from agent.search.evaluation.network import LOGIT, MOVERS, NetworkEvaluation
 from agent.search.evaluation.scale import MOST, WIN
 from agent.search.pvs.analysis import PvsSearcher
 from agent.search.pvs.search import MOST_FORCED
 from agent.search.pvs.workspace import BOTH, CHANGES, NOBODY, PLIES, QUIET, UNKNOWN
+from games.bits.short_rows import COLUMNS, FULL_SHIFT
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.features import features_of
@@ -27,10 +29,18 @@ def new_searcher(
     features = features or features_of(machine)
     zobrist = rng.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
     searcher = PvsSearcher(machine, features, new_table(1), zobrist)
-    searcher.set_evaluation(rng.integers(-300, 300, features.n).astype(np.int32), int(rng.integers(-300, 300)))
+    searcher.set_evaluation(random_evaluation(features, rng))
     if not quiescence:
         searcher.work.counts[CHANGES] = 1 << 60
     return searcher
+
+
+def random_evaluation(features: Features, rng: np.random.Generator) -> NetworkEvaluation:
+    """An evaluation all of whose parts count, of some hundred units a move."""
+    rows = rng.normal(0, 300 / LOGIT, (features.n, COLUMNS)).astype(np.float32)
+    base = np.full(COLUMNS, 0.5, np.float32)
+    base[0] = 0
+    return NetworkEvaluation(rows, base, rng.normal(0, 300 / LOGIT, (MOVERS, COLUMNS)).astype(np.float32))
 
 
 def bits_of(machine: CircuitMachine, state: State) -> NDArray[np.bool_]:
@@ -80,17 +90,24 @@ class Plain:
         """The evaluation for role 0, computed from all facts."""
         game = self.searcher.game
         sets, holds = game.conjunctions, bits_of(self.machine, state)
-        value = int(game.settings[2]) + int(game.weights[holds].sum())
+        rows, outputs = (flat.reshape(-1, COLUMNS).astype(np.int64) for flat in (game.weights, game.outputs))
+        sums = outputs[MOVERS] + rows[: len(holds)][holds].sum(axis=0)
         for c in range(len(sets.far)):
             places = range(sets.first[c], sets.first[c + 1])
             blockers = sets.blocker[sets.blocked_first[c] : sets.blocked_first[c + 1]]
             missing = [i for i in places if not holds[sets.fact[i]]]
             if not holds[blockers].any():
-                value += int(sets.far[c]) if len(missing) == 2 else 0
-                value += int(sets.near[missing[0]]) if len(missing) == 1 else 0
+                if len(missing) == 2:
+                    sums += rows[sets.far[c]]
+                elif len(missing) == 1:
+                    sums += rows[sets.near[c]]
+                    sums += rows[sets.threat[missing[0]]] if len(sets.threat) else 0
         # Each pair is there twice.
         fact, other = np.repeat(np.arange(len(holds)), np.diff(game.pairs.first)), game.pairs.other
-        return value + int(game.pairs.weight[(fact < other) & holds[fact] & holds[other]].sum())
+        sums += rows[game.pairs.row[(fact < other) & holds[fact] & holds[other]]].sum(axis=0)
+        weights = outputs[min(self.mover(state), NOBODY)]
+        units = np.clip(sums[1:], 0, 1 << FULL_SHIFT) @ weights[1:]
+        return int(sums[0] + weights[0] + (units >> FULL_SHIFT))
 
     def judged(self, state: State) -> int:
         """The evaluation within its limits, for role 0."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import read_entries
 from agent.search.engine import UNLIMITED, Opinion, StopFlag
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.network import linear_evaluation
 from agent.search.evaluation.scale import WIN
 from agent.search.pvs.analysis import PvsSearcher, PvsVerdict, SearchProgress
 from agent.search.pvs.engine import AlphaBetaSearch
@@ -45,7 +45,7 @@ def assisted(machine: CircuitMachine, role: int, team: CannedTeam) -> AlphaBetaS
     """An engine with a small random evaluation."""
     features = features_of(machine)
     engine = AlphaBetaSearch(machine, role, features, threads=1, megabytes=1, team=team)
-    engine.use(NetworkEvaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0))
+    engine.use(linear_evaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0))
     return engine
 
 
@@ -172,7 +172,7 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
     order = searcher.place(machine.pack(machine.initial()))
     exact = {child: searcher.score(child, -WIN, WIN, 4, NO_STOP) for child in order}
     features = features_of(machine)
-    evaluation = NetworkEvaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0)
+    evaluation = linear_evaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0)
     setting = pickle.loads(pickle.dumps(make_setting(features, evaluation, searcher.game.zobrist)))
     assistant = setting.assistant(machine, 0, 0)
     assert isinstance(assistant, SplitAssistant)
@@ -201,7 +201,7 @@ def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatc
     machine = own("connect_four")
     features = features_of(machine)
     zobrist = new_searcher(machine, 1).game.zobrist
-    assistant = make_setting(features, NetworkEvaluation(np.zeros(features.n), 0.0), zobrist).assistant(machine, 0, 0)
+    assistant = make_setting(features, linear_evaluation(np.zeros(features.n), 0.0), zobrist).assistant(machine, 0, 0)
     assert isinstance(assistant, SplitAssistant)
     assistant.begin(machine.initial())
     searched: list[tuple[int, int]] = []
@@ -231,7 +231,7 @@ def test_a_helper_keeps_off_what_others_are_at(own: Compile, monkeypatch: pytest
     machine = own("connect_four")
     features = features_of(machine)
     zobrist = new_searcher(machine, 1).game.zobrist
-    setting = make_setting(features, NetworkEvaluation(np.zeros(features.n), 0.0), zobrist)
+    setting = make_setting(features, linear_evaluation(np.zeros(features.n), 0.0), zobrist)
     assistant = setting.assistant(machine, 0, 2)
     assert isinstance(assistant, SplitAssistant)
     assistant.begin(machine.initial())
