@@ -2,8 +2,8 @@
 
     python docs/count_constants.py agent/search
 
-A constant is a module's name in capitals. Each number in its value counts, also in a tuple or an expression; indices made
-by `range`, 0, 1 and text do not.
+A constant is a module's name in capitals. Each number in its value counts, also in a tuple or an expression; indices
+made by `range`, 0, 1 and text do not.
 """
 
 from __future__ import annotations
