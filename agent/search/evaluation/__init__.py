@@ -1,5 +1,6 @@
-"""Evaluations learnt for a game: features of its states, linear weights, and the fit to random play.
+"""Evaluations learnt for a game: features of its states, their weights, and two ways to learn these.
 
-`sampling` draws states from random matches and `fit` solves the least squares. `features`, with `pairs`, lists the
-facts and patterns that count; `logistic` turns their weights into scores on the `scale` of alpha-beta.
+`features`, with `pairs`, lists the facts and patterns that count. `network` turns their weights into scores on the `scale` of
+alpha-beta, with hidden units or without; `training` learns such networks. `sampling` draws states from random matches, and
+`fit` solves the least squares for linear weights.
 """

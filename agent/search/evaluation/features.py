@@ -103,9 +103,8 @@ class Features:
         """Returns conjunctions and pairs for kernels; see `kernel_rows`."""
         rest = self.n_fluents - self.n_base
         column, threat = self.column + rest, self.threat + rest
-        conjunctions = Conjunctions(
-            self.first, self.fact, self.blocked_first, self.blocker, column[:, 1], column[:, 0], threat
-        )
+        near, far = (np.ascontiguousarray(column[:, missing]) for missing in range(MISSING))
+        conjunctions = Conjunctions(self.first, self.fact, self.blocked_first, self.blocker, far, near, threat)
         return conjunctions, pairs.kernel_form(self.pair, self.n_fluents, self.n_single + rest)
 
     @property

@@ -1,6 +1,7 @@
 """Trains a network on positions of matches and their results: stochastic gradient descent on the cross entropy.
 
-The steps are those of Adam (Kingma and Ba 2015). Symmetries of the game show each position in other places, too.
+The steps are those of Adam (Kingma and Ba 2015), and the result is an average of the weights on the way (Shamir and
+Zhang 2013). Symmetries of the game show each position in other places, too.
 """
 
 from __future__ import annotations
@@ -21,17 +22,15 @@ from games.bits.short_rows import COLUMNS
 from games.bits.words import lowest
 
 RATES = (0.003, 0.003, 0.001, 0.0003)
-
 """Size of a step of each weight, in the quarters of a training."""
 BATCH = 64
 """Positions of a step."""
 TAIL = 8
-"""How fast the averaged weights forget (polynomial-decay averaging; Shamir and Zhang 2013)."""
-
-_DECAY, _SQUARE_DECAY, _TINY = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
-_MOST_ODDS = np.float32(15.0)
-MOST_EXPECTED = 8.0
+"""Power with which the average forgets earlier weights."""
+MOST_ODDS = 8.0
 """Limit on log odds that chances are computed from."""
+_DECAY, _SQUARE_DECAY, _TINY = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
+_ODDS_LIMIT = np.float32(MOST_ODDS)
 _NONE, _FULL = np.float32(0.0), np.float32(1.0)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
@@ -48,14 +47,11 @@ class Patterns(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """A network's numbers, or a number for each."""
+    """A network's numbers, or a number for each; see `NetworkEvaluation`."""
 
     rows: NDArray[np.float32]
-    """(features, COLUMNS)"""
     base: NDArray[np.float32]
-    """(COLUMNS)"""
     outputs: NDArray[np.float32]
-    """(MOVERS, COLUMNS)"""
 
 
 def patterns_of(features: Features) -> Patterns:
@@ -66,12 +62,11 @@ def patterns_of(features: Features) -> Patterns:
     else:
         fact, feature = (places.astype(np.int32) for places in np.nonzero(features.shares))
         first = np.searchsorted(fact, np.arange(features.n_fluents + 1)).astype(np.int32)
-    conjunctions, pairs = features.kernel_form()
+    sets, pairs = features.kernel_form()
     # From rows of the search's kernels to features.
     rest = np.int32(features.n_fluents - features.n_base)
-    far, near, threat = conjunctions.far - rest, conjunctions.near - rest, conjunctions.threat - rest
-    conjunctions = conjunctions._replace(far=far, near=near, threat=threat)
-    return Patterns(first, feature, conjunctions, pairs._replace(row=pairs.row - rest))
+    sets = sets._replace(far=sets.far - rest, near=sets.near - rest, threat=sets.threat - rest)
+    return Patterns(first, feature, sets, pairs._replace(row=pairs.row - rest))
 
 
 @inner_kernel()
@@ -82,7 +77,7 @@ def _holds(state, fact):
 
 @inner_kernel()
 def _list_features(patterns, state, found):
-    """Lists the features of a packed state (uint64[words]) in `found` (int32[n]), some repeatedly; returns the number."""
+    """Lists the features of a packed state (uint64[words]) in `found` (int32[n]), some repeatedly; returns how many."""
     sets, pairs = patterns.conjunctions, patterns.pairs
     n = 0
     for word in range(len(state)):
@@ -115,15 +110,11 @@ def _list_features(patterns, state, found):
                 break
         if not free:
             continue
-        if missing == 2:
-            found[n] = sets.far[c]
+        found[n] = sets.far[c] if missing == 2 else sets.near[c]
+        n += 1
+        if missing == 1 and len(sets.threat) > 0:
+            found[n] = sets.threat[place]
             n += 1
-        else:
-            found[n] = sets.near[c]
-            n += 1
-            if len(sets.threat) > 0:
-                found[n] = sets.threat[place]
-                n += 1
     return n
 
 
@@ -140,7 +131,7 @@ def _odds(weights, found, n, mover, sums):
     odds = sums[0] + outputs[mover, 0]
     for column in range(1, COLUMNS):
         odds += outputs[mover, column] * min(max(sums[column], _NONE), _FULL)
-    return min(max(odds, -_MOST_ODDS), _MOST_ODDS)
+    return min(max(odds, -_ODDS_LIMIT), _ODDS_LIMIT)
 
 
 @njit(**KERNEL)
@@ -151,27 +142,13 @@ def judge_states(patterns, weights, states, movers, found, sums, odds):
         odds[i] = _odds(weights, found, n, np.int64(movers[i]), sums)
 
 
-@inner_kernel()
-def _step(weights, gradient, mean, square, average, rate, scale, share):
-    """One step of Adam for an array of `Weights`, flat, and what belongs to it; empties the gradient."""
-    for i in range(len(weights)):
-        slope = gradient[i] * scale
-        gradient[i] = _NONE
-        mean[i] = _DECAY * mean[i] + (_FULL - _DECAY) * slope
-        square[i] = _SQUARE_DECAY * square[i] + (_FULL - _SQUARE_DECAY) * slope * slope
-        weights[i] -= rate * mean[i] / (np.sqrt(square[i]) + _TINY)
-        average[i] += share * (weights[i] - average[i])
-
-
 @njit(**KERNEL)
-def train(patterns, images, weights, gradient, states, movers, targets, order, views, found, sums):
-    """Adds the gradient of a batch to `gradient`; returns the sum of its cross entropies.
+def add_gradient(patterns, images, weights, gradient, states, movers, targets, order, views, found, sums):
+    """Adds the gradient of the cross entropy of a batch to `gradient`; both it and `weights` are `Weights`.
 
     `order` (int64[n]) are places in `states` (uint64[m, words]), `movers` (int8[m]) and `targets` (float32[m]); `views`
     (int64[n]) are places in `images` (int32[views, features], -1: none).
     """
-    rows, outputs, slope = weights.rows, weights.outputs, gradient.rows
-    loss = 0.0
     for k in range(len(order)):
         i, view = order[k], views[k]
         listed = _list_features(patterns, states[i], found)
@@ -181,45 +158,44 @@ def train(patterns, images, weights, gradient, states, movers, targets, order, v
             if image >= 0:
                 found[n] = image
                 n += 1
-        mover, target = np.int64(movers[i]), targets[i]
-        odds = _odds(weights, found, n, mover, sums)
-        chance = _FULL / (_FULL + np.exp(-odds))
-        loss -= target * np.log(chance) + (_FULL - target) * np.log(_FULL - chance)
-        error = chance - target
+        mover = np.int64(movers[i])
+        error = _FULL / (_FULL + np.exp(-_odds(weights, found, n, mover, sums))) - targets[i]
         gradient.outputs[mover, 0] += error
         for column in range(1, COLUMNS):
             unit = sums[column]
-            inside = _NONE < unit < _FULL
             gradient.outputs[mover, column] += error * min(max(unit, _NONE), _FULL)
-            sums[column] = error * outputs[mover, column] if inside else _NONE
+            sums[column] = error * weights.outputs[mover, column] if _NONE < unit < _FULL else _NONE
             gradient.base[column] += sums[column]
         sums[0] = error
         for j in range(n):
             f = np.int64(found[j])
             for column in range(COLUMNS):
-                slope[f, column] += sums[column]
-    return loss
+                gradient.rows[f, column] += sums[column]
 
 
 @njit(**KERNEL)
 def descend(weights, gradient, mean, square, average, rate, scale, share):
-    """One step of Adam with this rate (float32), along the gradient times `scale`; empties it. All are flat."""
-    _step(weights, gradient, mean, square, average, rate, scale, share)
+    """One step of Adam with this rate along the gradient times `scale`, which it empties; moves the average by `share`.
+
+    The first five are float32[n], the others float32.
+    """
+    for i in range(len(weights)):
+        slope = gradient[i] * scale
+        gradient[i] = _NONE
+        mean[i] = _DECAY * mean[i] + (_FULL - _DECAY) * slope
+        square[i] = _SQUARE_DECAY * square[i] + (_FULL - _SQUARE_DECAY) * slope * slope
+        weights[i] -= rate * mean[i] / (np.sqrt(square[i]) + _TINY)
+        average[i] += share * (weights[i] - average[i])
 
 
 class Trainer:
-    """A network in training, and the positions it learns from."""
+    """Positions of matches, and networks that learn from them."""
 
-    def __init__(
-        self,
-        features: Features,
-        words: int,
-        most: int,
-        seed: int,
-        images: NDArray[np.int32],
-    ) -> None:
-        """Keeps the newest `most` positions of packed states of that many words. `images` (views, features) are those of
-        the features under symmetries."""
+    def __init__(self, features: Features, words: int, most: int, seed: int, images: NDArray[np.int32]) -> None:
+        """Keeps the newest `most` positions of packed states of that many words.
+
+        `images` (views, features) are those of features under symmetries; -1 stands for none.
+        """
         self._patterns = patterns_of(features)
         self._random = np.random.default_rng(seed)
         self._images = images
@@ -235,18 +211,19 @@ class Trainer:
     @property
     def kept(self) -> int:
         """Number of positions kept."""
-        return min(self.positions, len(self._states))
-
-    def newest(self, most: int) -> tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]]:
-        """Returns packed states (n, words), movers (n) and targets (n) of the newest positions, at most so many."""
-        places = np.arange(max(self.positions - self.kept, self.positions - most), self.positions) % len(self._states)
-        return self._states[places], self._movers[places], self._targets[places]
+        return min(self.positions, self.most)
 
     def add(self, states: NDArray[np.uint64], movers: NDArray[np.int8], targets: NDArray[Any]) -> None:
         """Adds packed states (n, words) with movers (n) and targets (n), the share of the points for role 0."""
-        places = (self.positions + np.arange(len(states))) % len(self._states)
+        states, movers, targets = states[-self.most :], movers[-self.most :], targets[-self.most :]
+        places = (self.positions + np.arange(len(states))) % self.most
         self._states[places], self._movers[places], self._targets[places] = states, movers, targets
         self.positions += len(states)
+
+    def newest(self, most: int) -> tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]]:
+        """Returns packed states (n, words), movers (n) and targets (n) of the newest positions, at most so many."""
+        places = np.arange(self.positions - min(self.kept, most), self.positions) % self.most
+        return self._states[places], self._movers[places], self._targets[places]
 
     def expected(
         self, evaluation: NetworkEvaluation, states: NDArray[np.uint64], movers: NDArray[np.int8]
@@ -255,28 +232,37 @@ class Trainer:
         weights = Weights(*evaluation.with_units(1.0, 0).parts)
         odds = np.zeros(len(states), np.float32)
         judge_states(self._patterns, weights, states, movers, self._found, self._sums, odds)
-        return 1 / (1 + np.exp(-np.clip(odds.astype(np.float64), -MOST_EXPECTED, MOST_EXPECTED)))
+        chances: NDArray[np.float64] = 1 / (1 + np.exp(-odds.astype(np.float64)))
+        return chances
 
     def trained(self, evaluation: NetworkEvaluation, visits: int, stop: StopFlag) -> NetworkEvaluation | None:
-        """Returns an evaluation with units after that many visits of positions drawn at random; None if stopped."""
-        active = float(np.unpackbits(self.newest(1000)[0].view(np.uint8), axis=1).sum(axis=1).mean())
-        start = evaluation.with_units(active, int(self._random.integers(1 << 62)))
+        """Returns an evaluation after that many visits of positions drawn at random, with units; None if stopped."""
+        facts = np.unpackbits(self.newest(1000)[0].view(np.uint8), axis=1).sum(axis=1)
+        start = evaluation.with_units(float(facts.mean()), int(self._random.integers(1 << 62)))
         weights, average = (Weights(*(part.copy() for part in start.parts)) for _ in range(2))
         gradient, mean, square = (Weights(*map(np.zeros_like, weights)) for _ in range(3))
         steps = -(-visits // BATCH)
         for step in range(1, steps + 1):
             if stop[0]:
                 return None
-            order = self._random.integers(0, self.kept, BATCH)
-            views = self._random.integers(0, len(self._images), BATCH)
-            train(
-                self._patterns, self._images, weights, gradient,
-                self._states, self._movers, self._targets, order, views, self._found, self._sums,
+            add_gradient(
+                self._patterns,
+                self._images,
+                weights,
+                gradient,
+                self._states,
+                self._movers,
+                self._targets,
+                self._random.integers(0, self.kept, BATCH),
+                self._random.integers(0, len(self._images), BATCH),
+                self._found,
+                self._sums,
             )
             # Both means begin at 0.
-            rate = RATES[4 * (step - 1) // steps] * np.sqrt(1 - float(_SQUARE_DECAY) ** step) / (1 - float(_DECAY) ** step)
+            rate = RATES[4 * (step - 1) // steps] * np.sqrt(1 - _SQUARE_DECAY**step) / (1 - _DECAY**step)
             share = np.float32((TAIL + 1) / (step + TAIL))
             for parts in zip(weights, gradient, mean, square, average, strict=True):
                 descend(*(part.ravel() for part in parts), np.float32(rate), np.float32(1 / BATCH), share)
+            # The constant terms are those of the outputs.
             weights.base[0] = average.base[0] = 0
         return NetworkEvaluation(*average)

@@ -1,8 +1,10 @@
-"""Learns the evaluation from matches of shallow searches: logistic regression of results on the facts that hold.
+"""Learns the evaluation from matches of shallow searches: logistic regression on the facts that hold, then a network.
 
 Policy iteration: the search plays against itself, a candidate is fitted to these matches, and replaces the evaluation
-if it wins more than half of the points against it. The prior is centred on the evaluation; facts that match a pattern
-share a part of their weight. The fit to random play (`agent.search.evaluation`) is the first evaluation.
+if it wins more than half of the points against it. At first candidates are linear, with a prior centred on the
+evaluation; facts that match a pattern share a part of their weight. The fit to random play (`agent.search.evaluation`)
+is the first evaluation. A network needs far more matches, and goes on to learn where a linear evaluation has learnt
+all that it can express (see docs/experiments.md).
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ class LessonTable:
     ) -> tuple[int, int]:
         """Plays a match with player `first` as role 0; see `selfplay.play_match`."""
         games = [self.players[first].game, self.players[1 - first].game]
-        n, result = play_match(*games, root.copy(), depth, opening, random, self._rng, self._states, self._movers, self._scores, stop)
+        written = self._states, self._movers, self._scores
+        n, result = play_match(*games, root.copy(), depth, opening, random, self._rng, *written, stop)
         return int(n), int(result)
 
     def record(self, root: NDArray[np.uint64], depth: int, stop: StopFlag) -> Lesson | None:

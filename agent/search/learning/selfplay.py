@@ -58,8 +58,9 @@ def play_match(first, second, state, depth, opening, random, rng, states, movers
 
     Both sides search to `depth` plies and play a random move with a chance of `random` / 65536. Returns the number of
     positions after the opening, and the result as in `PvsWorkspace.result`: NO_RESULT if the match was stopped or did
-    not end within `opening + most` plies. Writes the positions to `states` (uint64[most, words]), who chooses there to `movers` (int8[most]), and their scores
-    for role 0 to `values` (int64[most], NO_RESULT where nothing was searched). `rng` is uint64[1].
+    not end within `opening + most` plies. Writes the positions to `states` (uint64[most, words]), who chooses there to
+    `movers` (int8[most]), and their scores for role 0 to `values` (int64[most], NO_RESULT where nothing was searched).
+    `rng` is uint64[1].
     """
     n = 0
     for ply in range(opening + len(states)):
