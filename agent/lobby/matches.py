@@ -169,9 +169,14 @@ class MatchProcess:
 
     async def forward(self, request: web.Request, body: bytes | None = None) -> web.Response | None:
         """Returns the process's answer to a request for this match; None once it is over, or before it has begun."""
+        if self.over.is_set():
+            # While the request was read.
+            return None
         headers = {TOKEN_HEADER: self._token} if body is not None else None
         try:
             async with self._session.request(request.method, request.rel_url, data=body, headers=headers) as answer:
+                if answer.status == web.HTTPServiceUnavailable.status_code:
+                    raise ConnectionResetError("the page ends")
                 told = {name: answer.headers[name] for name in FORWARDED if name in answer.headers}
                 return web.Response(body=await answer.read(), status=answer.status, headers={**SECURITY, **told})
         except (aiohttp.ClientError, OSError):

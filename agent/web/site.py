@@ -92,6 +92,7 @@ class Site:
         self._seat = seat
         self._tournaments = {tournament.key: tournament for tournament in tournaments}
         self._pictures = Pictures()
+        self._closed = False
         self._streams: dict[asyncio.Task[Any], str] = {}
         """Address of each page that is kept up to date, the oldest first."""
         self._files = {
@@ -103,7 +104,8 @@ class Site:
         self._files["board.css"] = (PIECE_COLOURS + STYLE).encode()
 
     async def close(self) -> None:
-        """Ends all streams."""
+        """Ends all streams. Requests that are still answered get status 503 where that ends what they need."""
+        self._closed = True
         for stream in self._streams:
             stream.cancel()
         self._pictures.close()
@@ -121,6 +123,11 @@ class Site:
         except web.HTTPException as error:
             error.headers.update(SECURITY)
             raise
+        except RuntimeError:
+            # The thread of pictures takes nothing any more.
+            if not self._closed:
+                raise
+            raise web.HTTPServiceUnavailable(text="This page ends.\n", headers=SECURITY) from None
 
     async def _show(self, request: web.Request) -> web.StreamResponse:
         match request.path.strip("/").split("/"):

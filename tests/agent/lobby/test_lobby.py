@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp import web
+from yarl import URL
 
 from agent.lobby import matches, site
 from agent.lobby.checker import Checker
@@ -257,3 +259,43 @@ async def test_players_of_a_match_are_swapped_by_one_role() -> None:
     plan = matches.MatchPlan("game", "", ("a", "b", "c"), ("human", "agent", "random"), 5, None)
     assert plan.swapped().players == ("random", "human", "agent")
     assert plan.swapped().swapped().swapped() == plan
+
+
+async def test_a_match_that_is_over_answers_nothing_itself(tmp_path: Path) -> None:
+    """Its record does, also for a request that was read while it ended; and while its process ends."""
+    plan = matches.MatchPlan("game", "", ("a",), ("human",), 5, None)
+
+    class NoHosts(matches.Hosts):
+        async def take(self) -> Any:
+            raise OSError("no process")
+
+    request: Any = SimpleNamespace(method="GET", rel_url=URL("/page/matches/key"))
+    match = matches.MatchProcess(plan, NoHosts(), tmp_path, None, "token", lambda key: None)
+    await match.over.wait()
+    assert await match.forward(request) is None
+
+    async def unavailable(_: web.Request) -> web.Response:
+        return web.Response(status=503)
+
+    async def host() -> Any:
+        await served.wait()
+        raise OSError("it has ended")
+
+    served = asyncio.Event()
+    hosts = NoHosts()
+    hosts.take = host  # type: ignore[method-assign]
+    match = matches.MatchProcess(plan, hosts, tmp_path, None, "token", lambda key: None)
+    await asyncio.sleep(0)
+    app = web.Application()
+    app.router.add_get("/page/matches/key", unavailable)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.UnixSite(runner, str(match._socket)).start()
+    assert await match.forward(request) is None
+    match.answers.set()
+    waiting = asyncio.create_task(match.forward(request))
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    served.set()
+    assert await waiting is None
+    await runner.cleanup()

@@ -19,6 +19,7 @@ from agent.serving.page import Page
 from agent.web.access import TOKEN_HEADER, Access, is_here, is_loopback
 from agent.web.gallery import Gallery
 from agent.web.records import MOST_BYTES_BESIDE_MATCHES
+from agent.web.site import Site
 from agent.web.transcript import Transcript
 from protocol.kif import read_rulesheet
 from protocol.messages import Message, Reply, Status
@@ -280,3 +281,26 @@ async def test_positions_before_a_restart_are_worked_out(known: str, expected: l
     assert shown == expected
     # Open pages are notified.
     assert (transcript.version > version) == (known == "2")
+
+
+async def test_a_position_asked_for_while_the_page_ends_is_unavailable() -> None:
+    """And no error of this program: a lobby waits for the record then."""
+    gallery = Gallery()
+    transcript = small_match(gallery)
+    site = Site(gallery, title="a page")
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", site.handle)
+    runner = make_runner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        address = f"http://127.0.0.1:{runner.addresses[0][1]}/page/matches/{transcript.key}"
+        async with aiohttp.ClientSession() as session:
+            await site.close()
+            async with session.get(f"{address}/positions/1") as response:
+                assert response.status == 503
+                assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+            async with session.get(address) as response:
+                assert response.status == 200
+    finally:
+        await runner.cleanup()
