@@ -79,13 +79,11 @@ class Positions:
 class MemoryEntry:
     """Memory of one game."""
 
-    rows: Mapping[int, NDArray[np.float32]]
-    """Rows of the evaluation (columns) by key (64 bits): of fluents, conjunctions with a number of facts missing,
-    threats (see `Features.threat`) and pairs."""
-    base: NDArray[np.float32]
-    """(columns)"""
-    outputs: NDArray[np.float32]
-    """(MOVERS, columns)"""
+    rows: Mapping[int, bytes]
+    """Rows of the evaluation by key (64 bits): of fluents, conjunctions with a number of facts missing, threats (see
+    `Features.threat`) and pairs. As all numbers here, little-endian in 32 bits; see `NetworkEvaluation`."""
+    base: bytes
+    outputs: bytes
     generations: int
     """Evaluations learnt one after the other."""
     matches: int
@@ -228,13 +226,16 @@ class SheetMemory:
             return None
         # A conjunction not in the entry is left out of the mean of those that share its row.
         members = np.bincount(columns[known], minlength=features.n)
-        rows = np.zeros((features.n, len(entry.base)), np.float32)
-        np.add.at(rows, columns[known], [entry.rows[key] for key in keys if key in entry.rows])
+        base = _numbers(entry.base)
+        outputs = _numbers(entry.outputs).reshape(MOVERS, len(base))
+        rows = np.zeros((features.n, len(base)), np.float32)
+        np.add.at(rows, columns[known], [_numbers(entry.rows[key]) for key in keys if key in entry.rows])
         rows /= np.maximum(members, 1)[:, None]
-        constant = sum((entry.rows.get(self._form.key(fact), 0 * entry.base) for fact in always), 0 * entry.base)
-        base, outputs = entry.base + constant, entry.outputs.copy()
+        for fact in always:
+            base += _numbers(entry.rows.get(self._form.key(fact), bytes(len(entry.base))))
+        # The constant terms are those of the outputs.
+        outputs[:, 0] += base[0]
         base[0] = 0
-        outputs[:, 0] += constant[0]
         return NetworkEvaluation(rows, base, outputs)
 
     def experience(self, entry: MemoryEntry, fluents: Sequence[Term]) -> Experience | None:
@@ -275,10 +276,17 @@ class SheetMemory:
         shared: dict[int, list[NDArray[np.float32]]] = {}
         for key, column in zip(keys, columns.tolist(), strict=True):
             shared.setdefault(key, []).append(evaluation.rows[column])
-        rows = {key: np.mean(values, axis=0, dtype=np.float32) for key, values in shared.items()}
+        rows = {key: _bytes(np.mean(values, axis=0)) for key, values in shared.items()}
         positions = _positions(keys[: len(fluents)], experience)
         entry = MemoryEntry(
-            rows, evaluation.base, evaluation.outputs, generations, matches, trials, positions, variants or {}
+            rows,
+            _bytes(evaluation.base),
+            _bytes(evaluation.outputs),
+            generations,
+            matches,
+            trials,
+            positions,
+            variants or {},
         )
         self._store.write(self._form.digest, entry)
 
@@ -335,9 +343,9 @@ def _encode(digest: str, entry: MemoryEntry) -> bytes:
         "points": entry.trials.points,
         "trials": entry.trials.matches,
         "variants": {name: list(tally) for name, tally in entry.variants.items()},
-        "rows": {f"{key:016x}": _text(row) for key, row in entry.rows.items()},
-        "base": _text(entry.base),
-        "outputs": _text(entry.outputs),
+        "rows": {f"{key:016x}": b64encode(row).decode() for key, row in entry.rows.items()},
+        "base": b64encode(entry.base).decode(),
+        "outputs": b64encode(entry.outputs).decode(),
         "positions": {
             "keys": [f"{key:016x}" for key in entry.positions.keys],
             "facts": b64encode(entry.positions.facts).decode(),
@@ -359,11 +367,14 @@ def _decode(content: bytes, digest: str) -> MemoryEntry:
     data: Any = bounded_json.loads(body.decode())
     if data["version"] != VERSION or data["rules"] != digest:
         raise ValueError("of another version, or of other rules")
-    base = _numbers(data["base"])
-    if len(base) not in (1, COLUMNS):
+    base, outputs = (b64decode(data[name], validate=True) for name in ("base", "outputs"))
+    rows = {int(key, 16): b64decode(row, validate=True) for key, row in data["rows"].items()}
+    if len(base) not in (4, 4 * COLUMNS) or {len(row) for row in rows.values()} - {len(base)}:
         raise ValueError("rows of no length")
-    outputs = _numbers(data["outputs"]).reshape(MOVERS, len(base))
-    rows = {int(key, 16): _numbers(row, len(base)) for key, row in data["rows"].items()}
+    if len(outputs) != MOVERS * len(base):
+        raise ValueError("outputs of no length")
+    if not (np.abs(_numbers(b"".join([base, outputs, *rows.values()]))) <= MAX_WEIGHT).all():
+        raise ValueError("weights out of bounds")
     generations, matches = (int(data[name]) for name in ("generations", "matches"))
     if min(generations, matches) < 0:
         raise ValueError("counts out of bounds")
@@ -386,14 +397,11 @@ def _decode_positions(data: Any) -> Positions:
     return Positions(keys, facts, movers, targets, fresh)
 
 
-def _text(numbers: NDArray[np.float32]) -> str:
-    """Returns numbers as text, in Base64 of their little-endian bytes."""
-    return b64encode(numbers.astype("<f4").tobytes()).decode()
+def _bytes(numbers: NDArray[np.floating[Any]]) -> bytes:
+    """Returns numbers, little-endian in 32 bits."""
+    return numbers.astype("<f4").tobytes()
 
 
-def _numbers(text: str, n: int | None = None) -> NDArray[np.float32]:
-    """Reverses `_text`. Raises `ValueError` for numbers out of bounds, or not `n`."""
-    numbers = np.frombuffer(b64decode(text, validate=True), "<f4").astype(np.float32)
-    if not (np.abs(numbers) <= MAX_WEIGHT).all() or (n is not None and len(numbers) != n):
-        raise ValueError("weights out of bounds")
-    return numbers
+def _numbers(content: bytes) -> NDArray[np.float32]:
+    """Reverses `_bytes`."""
+    return np.frombuffer(content, "<f4").astype(np.float32)

@@ -17,7 +17,7 @@ from agent.refereeing.positions import from_position
 from agent.search.choosing.recollection import Recollection
 from agent.search.evaluation import features as finding
 from agent.search.evaluation.features import Features, find_features
-from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
+from agent.search.evaluation.network import MOVERS, NetworkEvaluation, linear_evaluation
 from agent.search.learning import memory as memories
 from agent.search.learning.learner import Experience, Learner
 from agent.search.learning.memory import SheetMemory, Store
@@ -46,14 +46,20 @@ def features_of(
 def experience_of(machine: CircuitMachine, states: Sequence[State]) -> Experience:
     """States with targets that go from 0 to 1."""
     bits = np.unpackbits(np.stack([machine.pack(state) for state in states]).view(np.uint8), axis=1, bitorder="little")
-    return Experience(bits[:, : len(machine.game.fluents)] != 0, np.linspace(0, 1, len(states)), 7)
+    movers = (np.arange(len(states)) % MOVERS).astype(np.int8)
+    return Experience(bits[:, : len(machine.game.fluents)] != 0, movers, np.linspace(0, 1, len(states)), 7)
 
 
 def values(
     machine: CircuitMachine, states: list[State], features: Features, evaluation: NetworkEvaluation
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """The evaluations of states."""
-    return features.of(experience_of(machine, states).facts) @ evaluation.weights + evaluation.bias
+    odds: np.ndarray[tuple[int], np.dtype[np.float64]]
+    given = experience_of(machine, states)
+    sums = evaluation.base + features.of(given.facts) @ evaluation.rows
+    outputs = evaluation.outputs[given.movers]
+    odds = sums[:, 0] + outputs[:, 0] + (np.clip(sums[:, 1:], 0, 1) * outputs[:, 1:]).sum(axis=1)
+    return odds
 
 
 @pytest.mark.parametrize("own_weights", [finding.MAX_OWN_WEIGHTS, 0], ids=["own weights", "shared weights"])
@@ -74,7 +80,7 @@ def test_evaluation_survives_scrambling(
     features = features_of(machine, 1)
     assert features.n > features.n_fluents
     assert (len(features.pair) > 0) == (name == "breakthrough")
-    evaluation = linear_evaluation(np.random.default_rng(1).normal(0, 0.3, features.n), -0.2)
+    evaluation = random_evaluation(features, np.random.default_rng(1))
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
     trials, variants = TrialPoints(1.5, 2), {"one": TrialPoints(0.5, 3), "other": TrialPoints(2.0, 2)}
     states = random_states(machine, 40)
@@ -110,6 +116,7 @@ def test_evaluation_survives_scrambling(
         experience, wanted = remembering.experience(found, other.game.fluents), experience_of(other, others)
         assert experience is not None
         assert (experience.facts == wanted.facts).all()
+        assert (experience.movers == wanted.movers).all()
         np.testing.assert_allclose(experience.targets, wanted.targets, atol=1e-4)
         assert experience.fresh == wanted.fresh
 

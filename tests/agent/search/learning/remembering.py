@@ -15,9 +15,9 @@ def entry(weight: float = 0.25, weights: int = 3) -> MemoryEntry:
     """An entry with that many weights."""
     positions = Positions((5 << 40, 1, 2 << 60), b"\x07\x02", b"\x01\x02", b"\xff\xff\x00\x10", 3)
     return MemoryEntry(
-        {key << 40: np.full(1, weight, np.float32) for key in range(weights)},
-        np.zeros(1, np.float32),
-        np.full((MOVERS, 1), -0.5, np.float32),
+        {key << 40: np.float32(weight).tobytes() for key in range(weights)},
+        bytes(4),
+        np.full(MOVERS, -0.5, np.float32).tobytes(),
         4,
         700,
         TrialPoints(2.5, 4),

@@ -113,7 +113,7 @@ def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: F
     assert all(lessons.fits(machine.words) for lessons in told)
     states = np.concatenate([states for lessons in told for states, *_ in lessons.matches])
     assert len({bytes(state) for state in states}) > len(states) / 2
-    results = {target for lessons in told for _, targets, *_ in lessons.matches for target in targets}
+    results = {target for lessons in told for lesson in lessons.matches for target in lesson.targets}
     assert len(results) > 2
     # Matches that ended since then are of the first players, too.
     assistant.answer()
@@ -121,8 +121,9 @@ def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: F
     assistant.take(pickle.loads(pickle.dumps(second)))
     with StopWhen(lambda: assistant.answer() is not None) as stop:
         assistant.think(stop.flag)
-    weights = np.round(features.fluent_weights(second.evaluation.in_units[0]))
-    assert all(np.array_equal(player.game.weights, weights) for player in assistant._table.players)
+    rows, _ = second.evaluation.kernel_form()
+    weights = features.kernel_rows(rows).ravel()
+    assert all(np.array_equal(player.game.weights[: weights.size], weights) for player in assistant._table.players)
 
 
 def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> None:
@@ -130,9 +131,12 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
     team = CannedTeam()
     actors = Actors(team, machine, features)
     start, better = knows_nothing(features), linear_evaluation(np.ones(features.n), 0.0)
-    good = Lesson(np.zeros((3, machine.words), np.uint64), np.array([0.0, 0.5, 1.0]), 9, 0.5)
+    movers = np.array([0, 1, 2], np.int8)
+    good = Lesson(np.zeros((3, machine.words), np.uint64), movers, np.array([0.0, 0.5, 1.0]), 9, 0.5)
     bad = [
         good._replace(states=np.zeros((3, machine.words + 1), np.uint64)),
+        good._replace(movers=movers + np.int8(1)),
+        good._replace(movers=movers[:2]),
         good._replace(states=np.zeros((2, machine.words), np.uint64)),
         good._replace(states=np.zeros((3, machine.words))),  # type: ignore[arg-type]
         good._replace(targets=np.array([0.0, 0.5, 1.1])),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from agent.search.learning.memory import MAX_FILE, Store
@@ -34,7 +36,8 @@ def _with(content: bytes, changes: Mapping[str, object]) -> bytes:
     return sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
 
 
-NO_POSITIONS = {"keys": ["1"], "facts": "", "targets": "", "fresh": 0}
+NO_POSITIONS = {"keys": ["1"], "facts": "", "movers": "", "targets": "", "fresh": 0}
+HUGE, NAN = (b64encode(np.float32(number).tobytes()).decode() for number in (1e9, np.nan))
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda content: b"",
@@ -46,10 +49,15 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "no object": lambda content: sha256(b"[]").hexdigest().encode() + b"\n[]\n",
     "other version": lambda content: _with(content, {"version": 0}),
     "other rules": lambda content: _with(content, {"rules": DIGESTS[5]}),
-    "no number": lambda content: _with(content, {"weights": {"1": "x"}}),
-    "not finite": lambda content: _with(content, {"weights": {"1": float("nan")}}),
-    "huge weight": lambda content: _with(content, {"bias": 1e9}),
-    "no weights": lambda content: _with(content, {"weights": None}),
+    "no number": lambda content: _with(content, {"rows": {"1": "x"}}),
+    "not finite": lambda content: _with(content, {"rows": {"1": NAN}}),
+    "huge weight": lambda content: _with(content, {"rows": {"1": HUGE}}),
+    "no weights": lambda content: _with(content, {"rows": None}),
+    "rows of different lengths": lambda content: _with(content, {"rows": {"1": HUGE + HUGE}}),
+    "outputs of no length": lambda content: _with(content, {"outputs": NAN}),
+    "no mover": lambda content: _with(
+        content, {"positions": {**NO_POSITIONS, "keys": [], "movers": "Aw==", "targets": "AAA="}}
+    ),
     "negative": lambda content: _with(content, {"generations": -1}),
     "more points than matches": lambda content: _with(content, {"points": 5.0}),
     "more of them of a variant": lambda content: _with(content, {"variants": {"a": [3.5, 3]}}),
@@ -139,7 +147,7 @@ def test_entries_are_whole_whoever_writes(tmp_path: Path, caplog: pytest.LogCapt
         thread.start()
     while any(thread.is_alive() for thread in threads):
         found = Store(tmp_path).read(DIGESTS[0])
-        assert found is None or set(found.weights.values()) <= {0.0, 1.0, 2.0, 3.0}
+        assert found is None or set(found.rows.values()) <= {np.float32(number).tobytes() for number in range(4)}
     for thread in threads:
         thread.join()
     assert errors == []
