@@ -44,7 +44,7 @@ class NetworkEvaluation:
     @property
     def linear(self) -> bool:
         """Whether it has no units."""
-        return self.rows.shape[1] == 1
+        return len(self.base) == 1
 
     @property
     def weights(self) -> NDArray[np.float64]:

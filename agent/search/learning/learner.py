@@ -181,12 +181,12 @@ class Learner:
     @property
     def experience(self) -> Experience:
         """Some of the newest positions learnt from. Not available where fluents share weights."""
-        newest = self._trainer.newest(THINNED * MAX_POSITIONS)
-        some = np.sort(self._random.permutation(len(newest[0]))[:MAX_POSITIONS])
-        states, movers, targets = (part[some] for part in newest)
+        states, movers, targets = self._trainer.newest(THINNED * MAX_POSITIONS)
+        some = np.sort(self._random.permutation(len(states))[:MAX_POSITIONS])
         # A candidate is not kept: its matches count as fresh.
         fresh = self._fresh if self._candidate is None else MATCHES
-        return Experience(facts_in(states, self._features.n_fluents), movers, targets.astype(np.float64), fresh)
+        facts = facts_in(states[some], self._features.n_fluents)
+        return Experience(facts, movers[some], targets[some].astype(np.float64), fresh)
 
     def resume(self, experience: Experience) -> None:
         """Continues another learner's work on the game; only before anything is recorded."""
@@ -360,7 +360,7 @@ class Learner:
         return linear_evaluation(old.weights + ties.expand(np.pad(now.change, (0, ties.n - used))), now.bias)
 
 
-def _cross_entropy(expected: NDArray[np.float64], targets: NDArray[np.float64]) -> float:
+def _cross_entropy(expected: NDArray[np.float64], targets: NDArray[np.floating[Any]]) -> float:
     """Returns the mean cross entropy of targets (n), in nats, with results expected (n); both 0..1."""
     return -float((targets * np.log(expected) + (1 - targets) * np.log1p(-expected)).mean())
 

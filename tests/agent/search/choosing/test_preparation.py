@@ -22,6 +22,7 @@ from agent.search.learning.lessons import Lesson
 from agent.search.learning.trial_points import TrialPoints
 from agent.search.pvs.analysis import PvsAnalyser
 from agent.search.pvs.engine import CannotSearchError
+from games.bits.short_rows import COLUMNS
 from tests.agent.search.choosing.timeless import FakeMatch, role_of_alpha_beta, run
 from tests.agent.search.pvs.plain import bits_of
 from tests.agent.search.pvs.sheets import COOPERATION

@@ -28,6 +28,7 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from protocol import kif
 from tests.agent.search.learning.remembering import entry
+from tests.agent.search.pvs.plain import random_evaluation
 from tests.circuits import Compile
 from tests.games.gdl.disguise import disguised
 
