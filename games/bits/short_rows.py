@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from games.bits.llvm import HALF, WORD, array_data, call
+from games.bits.words import aligned_words
 
 COLUMNS = 16
 """Integers in a row."""
@@ -20,6 +23,11 @@ FULL_SHIFT = 10
 """A unit's sum counts from 0 to 1 << FULL_SHIFT."""
 
 _ROW = ir.VectorType(HALF, COLUMNS)
+
+
+def aligned_rows(n: int) -> NDArray[np.int32]:
+    """`n` rows of zeros, flat."""
+    return aligned_words(n * COLUMNS // 2).view(np.int32)
 
 
 def _pointer(context: Any, builder: ir.IRBuilder, array_type: Any, array: Any, row: Any) -> Any:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from agent.search.evaluation.scale import MOST, WIN, WON
 from games.bits.short_rows import COLUMNS, FULL_SHIFT
-from games.bits.words import aligned_words
 
 LOGIT = 2000
 """Units of the evaluation per unit of log odds."""
@@ -84,11 +83,6 @@ def linear_evaluation(weights: NDArray[np.float64], bias: float) -> NetworkEvalu
     """Returns the evaluation with these weights (features), without units."""
     outputs = np.full((MOVERS, 1), bias, np.float32)
     return NetworkEvaluation(weights[:, None].astype(np.float32), np.zeros(1, np.float32), outputs)
-
-
-def aligned_rows(n: int) -> NDArray[np.int32]:
-    """Returns n rows of zeros for `short_rows`, flat."""
-    return aligned_words(max(1, n) * COLUMNS // 2).view(np.int32)
 
 
 def probability(score: int) -> float:

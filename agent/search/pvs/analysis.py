@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.network import MOVERS, NetworkEvaluation, aligned_rows
+from agent.search.evaluation.network import MOVERS, NetworkEvaluation
 from agent.search.evaluation.scale import WIN, WON
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import STOPPED, search
@@ -37,6 +37,7 @@ from agent.search.pvs.workspace import (
     PvsGame,
     new_workspace,
 )
+from games.bits.short_rows import aligned_rows
 from games.gdl.running.machine import CircuitMachine
 
 MAX_DEPTH = PLIES - 8

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.frames import new_frames
 from agent.search.evaluation.features import Conjunctions
-from agent.search.evaluation.network import aligned_rows
 from agent.search.evaluation.pairs import Pairs
+from games.bits.short_rows import aligned_rows
 from games.bits.words import aligned_words
 from games.gdl.running.kernels import ALL
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms

@@ -7,8 +7,7 @@ import pytest
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.evaluation.network import aligned_rows
-from games.bits.short_rows import COLUMNS, FULL_SHIFT, add_row, copy_row, subtract_row, unit_output
+from games.bits.short_rows import COLUMNS, FULL_SHIFT, add_row, aligned_rows, copy_row, subtract_row, unit_output
 
 RANDOM = np.random.default_rng(1)
 
