@@ -86,8 +86,8 @@ def usable_memory(memory: Path | None) -> Path | None:
     return memory
 
 
-def add_memory_options(parser: argparse.ArgumentParser) -> None:
-    """Adds `--memory DIR` and `--no-memory`: the option `memory` is a folder, or None."""
+def add_memory_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--memory DIR`: the option `memory` is a folder, None for a user without a home."""
     parser.add_argument(
         "--memory",
         type=Path,
@@ -95,6 +95,11 @@ def add_memory_options(parser: argparse.ArgumentParser) -> None:
         default=default_memory(),
         help="folder of what was learnt of games, for later matches (default: %(default)s)",
     )
+
+
+def add_memory_options(parser: argparse.ArgumentParser) -> None:
+    """Adds `--memory DIR` and `--no-memory`: the option `memory` is a folder, or None."""
+    add_memory_option(parser)
     parser.add_argument(
         "--no-memory",
         dest="memory",

@@ -123,11 +123,6 @@ class Site:
         except web.HTTPException as error:
             error.headers.update(SECURITY)
             raise
-        except RuntimeError:
-            # The thread of pictures takes nothing any more.
-            if not self._closed:
-                raise
-            raise web.HTTPServiceUnavailable(text="This page ends.\n", headers=SECURITY) from None
 
     async def _show(self, request: web.Request) -> web.StreamResponse:
         match request.path.strip("/").split("/"):
@@ -198,7 +193,14 @@ class Site:
         return view
 
     async def _position(self, key: str, ply: int) -> web.Response:
-        return as_json(await self._pictures.draw(await self._transcript(key), ply))
+        transcript = await self._transcript(key)
+        try:
+            return as_json(await self._pictures.draw(transcript, ply))
+        except RuntimeError:
+            # The thread of pictures takes nothing any more.
+            if not self._closed:
+                raise
+            raise web.HTTPServiceUnavailable(text="This page ends.\n") from None
 
     async def _record(self, key: str) -> web.Response:
         """Answers with the record of a match, so far, as a file."""

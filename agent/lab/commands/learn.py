@@ -7,13 +7,12 @@ import json
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from agent.commands.options import INTERRUPTED, OK, SHEET_HELP, add_command, check_folder, count, default_memory
+from agent.commands.options import INTERRUPTED, OK, SHEET_HELP, add_command, add_memory_option, check_folder, count
 from agent.errors import InputError
 from agent.lab.commands.options import add_cluster_option
 from agent.search.kernel_groups import playing
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent.commands.options import Commands
-    from agent.lab.training.general import Lesson
+    from agent.lab.training.general import Version
 
 
 def add(commands: Commands) -> None:
@@ -47,13 +46,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--cores", type=count, metavar="N", help="cores of this machine (default: all)")
     add_cluster_option(parser, "also play")
-    parser.add_argument(
-        "--memory",
-        type=Path,
-        metavar="DIR",
-        default=default_memory(),
-        help="folder of what was learnt of games (default: %(default)s)",
-    )
+    add_memory_option(parser)
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="add a line of JSON to this file for each version of the evaluation"
     )
@@ -70,13 +63,13 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     check_folder(options.memory)
     sheet = load(options.sheet)
     available = len(os.sched_getaffinity(0))
-    with _log(options.log) as log, _stopping() as (stop, stopped):
+    with _log(options.log) as log, _stopping() as stop:
         prepare(playing()).close()
 
-        def tell(lesson: Lesson) -> None:
-            print(_line(lesson), flush=True)
+        def tell(version: Version) -> None:
+            print(_line(version), flush=True)
             if log is not None:
-                print(json.dumps(lesson.as_json()), file=log, flush=True)
+                print(json.dumps(version.as_json()), file=log, flush=True)
 
         course = learn(
             sheet,
@@ -92,17 +85,17 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         f"{course.generations} versions in all, {course.matches} matches this time; {plays} "
         f"({course.trial_points:g} of {course.trial_matches} points between the two). Kept in {options.memory}"
     )
-    return INTERRUPTED if stopped.is_set() else OK, course.as_json()
+    return INTERRUPTED if stop[0] else OK, course.as_json()
 
 
-def _line(lesson: Lesson) -> str:
+def _line(version: Version) -> str:
     """Returns a line for a person."""
-    minutes, seconds = divmod(round(lesson.seconds), 60)
-    helpers = f", {lesson.helpers} helpers" if lesson.helpers else ""
+    minutes, seconds = divmod(round(version.seconds), 60)
+    helpers = f", {version.helpers} helpers" if version.helpers else ""
     return (
-        f"{minutes}:{seconds:02}  version {lesson.generation}: {lesson.points:g} of {lesson.played} points against the "
-        f"one before{', which stays' if not lesson.better else ''}; loss {lesson.loss:.4f}, held out "
-        f"{lesson.held_out:.4f}; {lesson.matches} matches, {lesson.depth} plies{helpers}"
+        f"{minutes}:{seconds:02}  version {version.generation}: {version.points:g} of {version.played} points against "
+        f"the one before{', which stays' if not version.better else ''}; loss {version.loss:.4f}, held out "
+        f"{version.held_out:.4f}; {version.matches} matches, {version.depth} plies{helpers}"
     )
 
 
@@ -127,22 +120,21 @@ def _log(path: Path | None) -> Iterator[IO[str] | None]:
 
 
 @contextmanager
-def _stopping() -> Iterator[tuple[NDArray[np.uint8], threading.Event]]:
-    """Yields a stop flag that Ctrl-C and SIGTERM raise, and an event set by them."""
+def _stopping() -> Iterator[NDArray[np.uint8]]:
+    """Yields a stop flag that Ctrl-C and SIGTERM raise."""
     import numpy as np
 
-    stop, stopped = np.zeros(1, np.uint8), threading.Event()
+    stop = np.zeros(1, np.uint8)
 
     def end(number: int, frame: types.FrameType | None) -> None:
         stop[0] = 1
-        stopped.set()
         print("ending; what was learnt is kept", file=sys.stderr, flush=True)
         # A second one ends it at once.
         signal.signal(number, signal.default_int_handler)
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stop, stopped
+        yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -29,8 +29,8 @@ HELPER_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """A line of the log: one generation. Losses are mean cross entropies, in nats."""
+class Version:
+    """A version of the evaluation, a line of the log. Losses are mean cross entropies, in nats."""
 
     seconds: float
     """Since this run began."""
@@ -59,7 +59,7 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Course:
-    """What a run learnt."""
+    """Result of a run."""
 
     generations: int
     """Of all runs."""
@@ -82,7 +82,7 @@ def learn(
     threads: int,
     cluster: str | None,
     stop: StopFlag,
-    tell: Callable[[Lesson], None],
+    tell: Callable[[Version], None],
 ) -> Course:
     """Learns a sheet for that many seconds or until `stop`, on `threads` cores and those of a cluster.
 
@@ -108,22 +108,17 @@ def learn(
             latest = learner.latest
             assert latest is not None
             tell(
-                Lesson(
+                Version(
                     time.monotonic() - begin,
                     preparation.generations,
                     learner.matches,
-                    latest.depth,
-                    latest.loss,
-                    latest.held_out,
-                    latest.points,
-                    latest.played,
-                    latest.accepted,
-                    team.size if team is not None else 0,
+                    *latest,
+                    helpers=team.size if team is not None else 0,
                 )
             )
 
         learns = preparation.study(seconds, stop, told)
-    if preparation.searched is not searched or not (learns or stop[0]):
+    if not learns:
         raise InputError(f"{sheet.name}: only games whose players take turns, and come to an end, are learnt")
     return Course(
         preparation.generations,

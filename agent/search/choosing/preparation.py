@@ -200,14 +200,14 @@ class Preparation:
         with self._lock:
             if self.suits is None:
                 self.suits = self._examine()
-            if not self.suits:
+            if not self.suits or self.searched is not self._machine:
                 return False
             root = self._machine.initial()
             self._recall()
             self._fit(root, FIT_SHARE * min(seconds, MOST_FIT_SECONDS / FIT_SHARE), stop)
             learner = self._learner
             if learner is None:
-                return False
+                return bool(stop[0])
             # Those of an evaluation that is worse by now would count.
             self.trials.recall(NO_MATCHES)
             kept = time.monotonic()

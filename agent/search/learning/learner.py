@@ -86,7 +86,8 @@ class Generation(NamedTuple):
     """Of the candidate against the evaluation before."""
     played: int
     """Matches between them."""
-    accepted: bool
+    better: bool
+    """Whether the candidate replaces the evaluation."""
 
 
 class Learner:

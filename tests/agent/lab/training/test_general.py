@@ -14,7 +14,7 @@ from agent.cli import main
 from agent.commands.options import INTERRUPTED, WRONG_INPUT
 from agent.errors import InputError
 from agent.lab.commands import learn as command
-from agent.lab.training.general import Course, Lesson, learn
+from agent.lab.training.general import Course, Version, learn
 from agent.search.learning.memory import MemoryEntry, SheetMemory, Store
 from agent.search.learning.trial_points import NO_MATCHES
 from agent.sheet import load
@@ -24,12 +24,12 @@ FOREVER = 1e6
 
 def taught(
     folder: Path, versions: int, game: str = "tic_tac_toe", cluster: str | None = None
-) -> tuple[Course, list[Lesson]]:
+) -> tuple[Course, list[Version]]:
     """Learns until there are so many versions."""
     stop = np.zeros(1, np.uint8)
-    lessons: list[Lesson] = []
+    lessons: list[Version] = []
 
-    def tell(lesson: Lesson) -> None:
+    def tell(lesson: Version) -> None:
         lessons.append(lesson)
         stop[0] = len(lessons) >= versions
 
@@ -94,7 +94,7 @@ def test_the_command_ends_on_a_signal_with_all_that_it_learnt(
     """SIGTERM: exit status, a line of the log for each version, and the memory."""
     line = command._line
 
-    def interrupted(lesson: Lesson) -> str:
+    def interrupted(lesson: Version) -> str:
         if lesson.generation == 2:
             signal.raise_signal(signal.SIGTERM)
         return line(lesson)
