@@ -105,8 +105,8 @@ def test_matches_are_as_long_as_those_that_were_learnt_from(
     before = prepared.trials.plies
     prepared._try_out(0.0, GO, CLEAR_LEAD)
     assert prepared.trials.plies == before > 1
-    states, targets = np.zeros((1, prepared.searched.words), np.uint64), np.zeros(1)
-    prepared._learner._remember([Lesson(states, targets, plies, 0.5) for plies in (20, 30)])
+    states, movers, targets = np.zeros((1, prepared.searched.words), np.uint64), np.zeros(1, np.int8), np.zeros(1)
+    prepared._learner._remember([Lesson(states, movers, targets, plies, 0.5) for plies in (20, 30)])
     prepared._try_out(0.0, GO, CLEAR_LEAD)
     assert prepared.trials.plies == 25
 

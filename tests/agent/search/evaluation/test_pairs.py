@@ -64,14 +64,12 @@ def test_features_of_pairs(own: Compile) -> None:
 
 
 def test_kernels_have_each_pair_twice() -> None:
-    """Under either fact, with its weight."""
-    chosen = np.array([[2, 7], [1, 2]], np.int32)
-    form = pairs.kernel_form(chosen, 9)
-    pairs.set_weights(form, chosen, np.array([5.4, -3.0]))
+    """Under either fact, with its row of weights."""
+    form = pairs.kernel_form(np.array([[2, 7], [1, 2]], np.int32), 9, 20)
     found = {
-        (f, int(form.other[i]), int(form.weight[i])) for f in range(9) for i in range(form.first[f], form.first[f + 1])
+        (f, int(form.other[i]), int(form.row[i])) for f in range(9) for i in range(form.first[f], form.first[f + 1])
     }
-    assert found == {(2, 7, 5), (7, 2, 5), (1, 2, -3), (2, 1, -3)}
+    assert found == {(2, 7, 20), (7, 2, 20), (1, 2, 21), (2, 1, 21)}
 
 
 def test_pairs_that_are_alike_share_patterns(own: Compile) -> None:

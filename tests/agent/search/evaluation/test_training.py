@@ -144,14 +144,18 @@ def test_symmetric_positions_are_learnt_at_once(own: Compile) -> None:
     mirrored = np.zeros_like(facts)
     mirrored[:, mirror.fluents] = facts
     x, y = features.of(facts), features.of(mirrored)
-    assert all((y[:, views[1][feature]] == x[:, feature]).all() for feature in np.flatnonzero(views[1] >= 0))
-    trainer = Trainer(features, machine.words, 5000, 1, views)
+    facts_alone = np.arange(features.n_fluents)
+    assert (y[:, views[1][facts_alone]] == x[:, facts_alone]).all()
     targets = np.random.default_rng(7).random(len(states))
-    trainer.add(states, movers, targets)
-    trained = trainer.trained(linear_evaluation(np.zeros(features.n), 0.0), 40 * len(states), GO)
-    assert trained is not None
-    shown, other = (plain_odds(trained, part, movers) for part in (x, y))
-    assert np.corrcoef(shown, other)[0, 1] > 0.9
+    likeness = []
+    for seen in (views, views[:1]):
+        trainer = Trainer(features, machine.words, 5000, 1, seen)
+        trainer.add(states, movers, targets)
+        trained = trainer.trained(linear_evaluation(np.zeros(features.n), 0.0), 40 * len(states), GO)
+        assert trained is not None
+        shown, other = (plain_odds(trained, part, movers) for part in (x, y))
+        likeness.append(np.corrcoef(shown, other)[0, 1])
+    assert likeness[0] > 0.8 > 0.4 > likeness[1]
 
 
 def test_only_the_newest_positions_are_kept(own: Compile) -> None:

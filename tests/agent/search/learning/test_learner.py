@@ -31,7 +31,8 @@ def match(
     first, second = new_searcher(machine, 1), new_searcher(machine, 2)
     states, scores = np.zeros((most, machine.words), np.uint64), np.zeros(most, np.int64)
     root, rng, stop = machine.pack(machine.initial()), np.array([seed], np.uint64), np.full(1, stopped, np.uint8)
-    n, result = play_match(first.game, second.game, root, 2, opening, random, rng, states, scores, stop)
+    written = states, np.zeros(most, np.int8), scores
+    n, result = play_match(first.game, second.game, root, 2, opening, random, rng, *written, stop)
     return [bytes(machine.unpack(words)) for words in states[:n]], scores[:n].tolist(), int(result)
 
 

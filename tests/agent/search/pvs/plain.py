@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import new_table
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.network import LOGIT, MOVERS, NetworkEvaluation
+from agent.search.evaluation.network import LOGIT, MOVERS, NetworkEvaluation, linear_evaluation
 from agent.search.evaluation.scale import MOST, WIN
 from agent.search.pvs.analysis import PvsSearcher
 from agent.search.pvs.search import MOST_FORCED
@@ -22,14 +22,20 @@ from tests.agent.search.features import features_of
 
 
 def new_searcher(
-    machine: CircuitMachine, seed: int, *, quiescence: bool = False, features: Features | None = None
+    machine: CircuitMachine,
+    seed: int,
+    *,
+    quiescence: bool = False,
+    features: Features | None = None,
+    units: bool = True,
 ) -> PvsSearcher:
-    """A searcher with a random evaluation; without quiescence no change of it counts as large."""
+    """A searcher with a random evaluation, with hidden units or linear; without quiescence no change of it counts as
+    large."""
     rng = np.random.default_rng(seed)
     features = features or features_of(machine)
     zobrist = rng.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
     searcher = PvsSearcher(machine, features, new_table(1), zobrist)
-    searcher.set_evaluation(random_evaluation(features, rng))
+    searcher.set_evaluation(random_evaluation(features, rng) if units else whole_weights(features, rng))
     if not quiescence:
         searcher.work.counts[CHANGES] = 1 << 60
     return searcher
@@ -41,6 +47,12 @@ def random_evaluation(features: Features, rng: np.random.Generator) -> NetworkEv
     base = np.full(COLUMNS, 0.5, np.float32)
     base[0] = 0
     return NetworkEvaluation(rows, base, rng.normal(0, 300 / LOGIT, (MOVERS, COLUMNS)).astype(np.float32))
+
+
+def whole_weights(features: Features, rng: np.random.Generator) -> NetworkEvaluation:
+    """A linear evaluation of whole units of `scale`."""
+    weights = rng.integers(-300, 300, features.n)
+    return linear_evaluation(weights / LOGIT, int(rng.integers(-300, 300)) / LOGIT)
 
 
 def bits_of(machine: CircuitMachine, state: State) -> NDArray[np.bool_]:

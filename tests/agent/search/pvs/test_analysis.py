@@ -15,7 +15,7 @@ from agent.search.pvs.workspace import CHANGES
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests.agent.search.features import features_of
-from tests.agent.search.pvs.plain import Plain, new_searcher
+from tests.agent.search.pvs.plain import Plain, new_searcher, random_evaluation
 from tests.agent.search.pvs.sheets import heap
 from tests.agent.search.stopping import StopWhen, never
 from tests.circuits import Compile
@@ -192,12 +192,13 @@ def test_new_evaluation_forgets_the_old_scores(own: Compile) -> None:
     machine = own("connect_four")
     features = features_of(machine)
     analyser, fresh = (PvsAnalyser(machine, features, megabytes=1) for _ in range(2))
-    weights = np.random.default_rng(5).integers(-200, 200, features.n).astype(np.int32)
-    analyser.set_evaluation(-3 * weights, 50)
+    rng = np.random.default_rng(5)
+    analyser.set_evaluation(random_evaluation(features, rng))
+    other = random_evaluation(features, rng)
     verdicts_of(analyser, machine, machine.initial(), 5)
     scores = []
     for one in (analyser, fresh):
-        one.set_evaluation(weights, 0)
+        one.set_evaluation(other)
         one.searchers[0].work.counts[CHANGES] = 1 << 60
         scores.append({found.depth: found.score for found in verdicts_of(one, machine, machine.initial(), 2)})
     assert scores[0] == scores[1]

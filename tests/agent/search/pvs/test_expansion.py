@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from agent.search.evaluation import features as finding
+from agent.search.evaluation.network import LOGIT, linear_evaluation
 from agent.search.evaluation.scale import WIN
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import search
@@ -121,8 +122,8 @@ def test_evaluation_is_the_weighted_sum_of_features(
     monkeypatch.setattr(finding, "MAX_OWN_WEIGHTS", own_weights)
     machine = machine_of(rulesheets.text(name))
     searcher = new_searcher(machine, 3, features=finding.find_features(machine, 1))
-    weights = np.random.default_rng(8).integers(-300, 300, searcher._features.n).astype(np.float64)
-    searcher.set_evaluation(weights, 7)
+    weights = np.random.default_rng(8).integers(-300, 300, searcher._features.n)
+    searcher.set_evaluation(linear_evaluation(weights / LOGIT, 7 / LOGIT))
     threats = 0
     for state in random_states(machine, 30):
         features = searcher._features.of(bits_of(machine, state)[None, :])[0]

@@ -40,7 +40,7 @@ def test_nodes_of_each_depth(name: str, depth: int, nodes: list[int], scores: li
     """Nodes after each iteration, and its score."""
     own = {"heap": heap(13), "marks": MARKS}
     machine = machine_of(own[name]) if name in own else own_machine(name)
-    searcher = new_searcher(machine, 1, quiescence=True)
+    searcher = new_searcher(machine, 1, quiescence=True, units=False)
     found: dict[int, tuple[int, int]] = {}
 
     def publish(verdict: PvsVerdict) -> None:
