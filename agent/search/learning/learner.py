@@ -42,13 +42,11 @@ FACT_DEVIATION, PATTERN_DEVIATION = 0.1, 0.2
 without the last evaluation as the centre, new evaluations lost."""
 MAX_POSITIONS, MAX_FACTS = 20_000, 4_000_000
 """Limits on positions kept, and on their facts (true or not) in total."""
-SAMPLES, THINNED = 8, 3
-"""Positions of a match for linear fits: neighbours teach the same; and one of how many is remembered."""
-FIRST_NETWORK, MAX_TRAINED, MAX_BYTES = 300_000, 400_000, 1 << 26
+SAMPLES = 8
+"""Positions of a match for linear fits: neighbours teach the same."""
+FIRST_NETWORK, MAX_TRAINED, MAX_BYTES = 300_000, 400_000, 1 << 25
 """Positions from which a network is learnt, and limits on those kept for it. With fewer, networks lose to the linear
 evaluation (see docs/experiments.md)."""
-PATIENCE = 1.3
-"""Factor by which the positions of a network that lost must grow until another is tried."""
 VISITS = 4
 """Visits of each position by which a network learns."""
 GROWTH = 0.2
@@ -130,8 +128,6 @@ class Learner:
         self._targets = np.zeros(0)
         most = min(MAX_TRAINED, MAX_BYTES // (8 * machine.words))
         self._trainer = Trainer(features, machine.words, most, seed, views_of(features, symmetries))
-        self._network_at = float(FIRST_NETWORK)
-        """Number of positions from which a network is tried."""
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
         self.foresight = Foresight(machine, seed)
@@ -181,8 +177,8 @@ class Learner:
 
     @property
     def experience(self) -> Experience:
-        """Some of the newest positions learnt from. Not available where fluents share weights."""
-        states, movers, targets = self._trainer.newest(THINNED * MAX_POSITIONS)
+        """Some of the positions learnt from. Not available where fluents share weights."""
+        states, movers, targets = self._trainer.newest(self._trainer.most)
         some = np.sort(self._random.permutation(len(states))[:MAX_POSITIONS])
         # A candidate is not kept: its matches count as fresh.
         fresh = self._fresh if self._candidate is None else MATCHES
@@ -257,15 +253,12 @@ class Learner:
         return fitted
 
     def _fitted(self, stop: StopFlag) -> NetworkEvaluation | None:
-        """Returns the next candidate: a linear evaluation, now and then a network, once one was better always; None if
+        """Returns the next candidate: a linear evaluation, or a network where there are positions enough; None if
         stopped."""
         trainer = self._trainer
-        if self.evaluation.linear and trainer.positions < self._network_at:
+        if self.evaluation.linear and trainer.positions < FIRST_NETWORK:
             return self._fit(self._x, self._targets, stop)
-        network = trainer.trained(self.evaluation, VISITS * trainer.kept, stop)
-        if network is not None:
-            self._network_at = PATIENCE * trainer.positions
-        return network
+        return trainer.trained(self.evaluation, VISITS * trainer.kept, stop)
 
     @property
     def _wanted(self) -> int:
