@@ -159,10 +159,8 @@ class Preparation:
         """Whether alpha-beta plays with an evaluation that will probably improve by learning."""
         if not self.prefers_alpha_beta or self.features is None or self.features.n > QUICK_FEATURES:
             return False
-        if self.evaluation is not None and not self.evaluation.linear:
-            # Hours of learning are not improved in seconds.
-            return False
-        return self.generations < MANY_GENERATIONS
+        linear = self.evaluation is None or self.evaluation.linear
+        return linear and self.generations < MANY_GENERATIONS
 
     @property
     def undecided(self) -> bool:
@@ -397,6 +395,9 @@ class Preparation:
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
         assert self._learner is not None
+        if self._learner.lacking:
+            # Hours of learning are not improved in seconds.
+            return
         looking = min(FORESIGHT_SHARE * seconds, FORESIGHT_SECONDS)
         with limited(stop, seconds - looking) as halt:
             self._learner.run(self._root(state), halt)

@@ -234,6 +234,20 @@ class Learner:
 
     def _learn(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> NetworkEvaluation | None:
         """Records matches and fits a candidate; None if it was stopped, or there was nothing to learn from."""
+        self._play(pool, root, stop)
+        while self.lacking and not stop[0]:
+            self._play(pool, root, stop)
+        if stop[0] or not self._fresh:
+            return None
+        fitted = self._fitted(stop)
+        if fitted is not None:
+            self._fresh = 0
+            states, movers, targets = self._trainer.newest(MAX_POSITIONS)
+            self._loss = _cross_entropy(self._trainer.expected(fitted, states, movers), targets)
+        return fitted
+
+    def _play(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> None:
+        """Records the matches that this generation still wants."""
         # Played by helpers during the last fit and trial.
         self._remember(self._actors.lessons())
         most, fewest = (-(-max(0, n - self._fresh) // len(self._tables)) for n in (self._wanted, FEWEST_MATCHES))
@@ -243,14 +257,6 @@ class Learner:
         self._pace.played(min(depth for _, depth in parts), self._fresh + len(lessons), time.monotonic() - begin)
         # Also what was recorded before a stop: else little time at once would teach nothing.
         self._remember(lessons + self._actors.lessons())
-        if stop[0] or not self._fresh:
-            return None
-        fitted = self._fitted(stop)
-        if fitted is not None:
-            self._fresh = 0
-            states, movers, targets = self._trainer.newest(MAX_POSITIONS)
-            self._loss = _cross_entropy(self._trainer.expected(fitted, states, movers), targets)
-        return fitted
 
     def _fitted(self, stop: StopFlag) -> NetworkEvaluation | None:
         """Returns the next candidate: a linear evaluation, or a network where there are positions enough; None if
@@ -261,14 +267,18 @@ class Learner:
         return trainer.trained(self.evaluation, VISITS * trainer.kept, stop)
 
     @property
+    def lacking(self) -> int:
+        """Positions that must be played before a network can get better: after an interruption those that it was learnt
+        from are gone."""
+        return 0 if self.evaluation.linear else max(0, min(FIRST_NETWORK, self._trainer.most) - self._trainer.kept)
+
+    @property
     def _wanted(self) -> int:
         """Matches of this generation."""
         wanted = max(MATCHES, int(GROWTH * self.matches))
-        if not self.evaluation.linear:
-            # After an interruption the positions that it was learnt from are gone.
-            lacking = min(FIRST_NETWORK, self._trainer.most) - self._trainer.kept
-            wanted = max(wanted, int(lacking / (self.plies or 1.0)))
-        return wanted
+        if not self.lacking:
+            return wanted
+        return max(wanted, self._fresh + 1 + (int(self.lacking / self.plies) if self.plies else 0))
 
     def _remember(self, lessons: Sequence[Lesson]) -> None:
         """Adds these matches to the positions kept."""

@@ -111,6 +111,17 @@ def test_matches_are_as_long_as_those_that_were_learnt_from(
     assert prepared.trials.plies == 25
 
 
+def test_network_of_earlier_matches_is_left_as_it_is(prepared: Preparation) -> None:
+    """The start clock is too short to learn on from it."""
+    run(prepared)
+    learner = prepared._learner
+    assert learner is not None
+    learner.evaluation = network = learner.evaluation.with_units(20.0, 1)
+    prepared._learn(prepared._machine.initial(), 60.0, GO)
+    assert (learner.matches, learner.evaluation) == (0, network)
+    assert not prepared.immature
+
+
 def test_open_question_is_settled_while_others_think(prepared: Preparation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Learning and trial matches take turns until there is enough of both; a clear result reverses the choice."""
     done: list[str] = []

@@ -10,6 +10,7 @@ import pytest
 
 from agent.search.evaluation.network import LOGIT, NetworkEvaluation, linear_evaluation, points_of, probability
 from agent.search.evaluation.scale import MOST, WIN
+from agent.search.evaluation.training import Trainer
 from agent.search.learning import learner as learning
 from agent.search.learning import lessons, pace
 from agent.search.learning.learner import Learner
@@ -241,6 +242,47 @@ def test_stopped_trial_of_an_evaluation_goes_on(
     assert len(fits) == 1
     assert learner.generations == 1
     assert learner.experience.fresh == 0
+
+
+def test_network_comes_with_positions_enough(own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linear evaluations before, and no other ones after it."""
+    monkeypatch.setattr(learning, "FIRST_NETWORK", 4000)
+    monkeypatch.setattr(learning, "GROWTH", 0.0)
+    monkeypatch.setattr(LessonTable, "compare", lambda *arguments: (16.0, 16))
+    machine = own("connect_four")
+    found: list[tuple[bool, int]] = []
+    stop = np.zeros(1, np.uint8)
+
+    def told() -> None:
+        found.append((learner.evaluation.linear, learner._trainer.positions))
+        stop[0] = len(found) >= 3 and not learner.evaluation.linear
+
+    learner.run(machine.pack(machine.initial()), stop, told)
+    assert [linear for linear, _ in found] == sorted((linear for linear, _ in found), reverse=True)
+    assert found[0][0]
+    assert all(linear == (positions < 4000) for linear, positions in found)
+
+
+def test_network_of_earlier_matches_waits_for_positions(
+    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not learnt on from the few that were remembered."""
+    monkeypatch.setattr(learning, "FIRST_NETWORK", 4000)
+    machine = own("connect_four")
+    learner.evaluation = learner.evaluation.with_units(20.0, 1)
+    assert learner.lacking == 4000
+    kept = []
+    trained = Trainer.trained
+
+    def noted(trainer: Trainer, *arguments: object) -> NetworkEvaluation | None:
+        kept.append(trainer.kept)
+        return trained(trainer, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Trainer, "trained", noted)
+    with StopWhen(lambda: learner.generations > 0) as stop:
+        learner.run(machine.pack(machine.initial()), stop.flag)
+    assert kept[0] >= 4000
+    assert learner.lacking == 0
 
 
 def test_nothing_can_be_learnt_without_ends(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
