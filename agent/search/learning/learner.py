@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
-from agent.search.evaluation.training import Trainer
+from agent.search.evaluation.training import MOST_ODDS, Trainer
 from agent.search.learning.actors import Actors
 from agent.search.learning.foresight import Foresight
 from agent.search.learning.lessons import Lesson, LessonTable
@@ -54,8 +54,6 @@ GROWTH = 0.2
 SINGLE_GENERATIONS = 4
 """Generations without weights of pairs: the first generations gain most, and take half the time so."""
 NEWTON_STEPS, MOST_HALVINGS = 3, 8
-MOST_ODDS = 8.0
-"""Limit on log odds that chances are computed from."""
 
 
 class Experience(NamedTuple):
