@@ -78,7 +78,7 @@ def views_of(features: Features, symmetries: Sequence[Symmetry]) -> NDArray[np.i
     -1 stands for none.
     """
     same = np.arange(features.n_fluents)
-    found = [(same, False)]
+    found = [(same, False)] if symmetries else []
     known = {(same.tobytes(), False)}
     for images, swapped in found:
         for one in symmetries:
@@ -86,7 +86,7 @@ def views_of(features: Features, symmetries: Sequence[Symmetry]) -> NDArray[np.i
             if (both[0].tobytes(), both[1]) not in known and len(found) < 2 * MOST_VIEWS:
                 known.add((both[0].tobytes(), both[1]))
                 found.append(both)
-    views = [_images(features, images) for images, swapped in found if not swapped]
+    views = [np.arange(features.n)] + [_images(features, images) for images, swapped in found[1:] if not swapped]
     return np.array(views[:MOST_VIEWS], np.int32)
 
 

@@ -34,6 +34,7 @@ from agent.search.pvs.workspace import (
     ROOT_CHILDREN,
     SIDE,
     UNKNOWN,
+    WIDE,
     PvsGame,
     new_workspace,
 )
@@ -100,7 +101,7 @@ class PvsSearcher:
             *features.kernel_form(),
             zobrist,
             np.array([machine.worths(role)[-1] for role in range(len(machine.roles))]),
-            np.zeros(4, np.int64),
+            np.zeros(5, np.int64),
         )
         self.game.settings[QUIET] = quiet
         self.root_moves = np.zeros(0, np.int32)
@@ -135,6 +136,7 @@ class PvsSearcher:
         self.game.weights[: whole.size] = whole
         self.game.outputs[:] = outputs.ravel()
         self.game.settings[PAIRED] = len(self._features.pair) > 0
+        self.game.settings[WIDE] = not evaluation.linear
         self.work.counts[CHANGES] = self.work.counts[CHANGED] = 0
 
     def analyse(

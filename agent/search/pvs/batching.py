@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.pvs.workspace import BOTH, COUNT, FIRST, MAX_CHILDREN, UNKNOWN
+from agent.search.pvs.workspace import BOTH, COUNT, FIRST, MAX_CHILDREN, UNKNOWN, WIDE
 from games.bits.inner import step
 from games.bits.short_rows import copy_row
 from games.bits.words import lowest
@@ -130,6 +130,7 @@ def enter_families(game, row, first, ready):
     them."""
     programs, work = game.programs, game.work
     family = work.family
+    wide = game.settings[WIDE] != 0
     begin = 64 * (first >> 6)
     rest = ready
     while rest != ZERO:
@@ -141,7 +142,7 @@ def enter_families(game, row, first, ready):
         for child in range(begin_of - 1, begin_of + size):
             if child >= begin_of:
                 work.key[row + 1, child] = work.key[row, at]
-                copy_row(work.sums, (row + 1) * MAX_CHILDREN + child, work.sums, row * MAX_CHILDREN + at)
+                copy_row(work.sums, (row + 1) * MAX_CHILDREN + child, work.sums, row * MAX_CHILDREN + at, wide)
                 move, lanes = np.int64(work.move[row + 1, child]), ONE << np.uint64(child)
             # First the only move of the role without a choice, for all of them.
             enter_move(programs.set_start, programs.set_slot, work.slots, NARROW, FIRST_WORD, move, lanes)

@@ -26,6 +26,7 @@ from agent.search.pvs.workspace import (
     ROOT,
     ROOT_CHILDREN,
     UNKNOWN,
+    WIDE,
 )
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel, step
@@ -98,6 +99,7 @@ def _follow_changes(game, into, chunk, mask):
     work = game.work
     slots, node, state = work.slots, work.node, work.state
     weights, zobrist, sums = game.weights, game.zobrist, work.sums
+    wide = game.settings[WIDE] != 0
     begin = 64 * chunk
     place = into * MAX_CHILDREN + begin
     for f in range(len(node)):
@@ -112,13 +114,13 @@ def _follow_changes(game, into, chunk, mask):
             changed &= changed - ONE
             work.key[into, begin + lane] ^= number
             if (word >> np.uint64(lane)) & ONE != ZERO:
-                add_row(sums, place + lane, weights, f)
+                add_row(sums, place + lane, weights, f, wide)
             else:
-                subtract_row(sums, place + lane, weights, f)
+                subtract_row(sums, place + lane, weights, f, wide)
 
 
 @inner_kernel()
-def _follow_pairs(pairs, weights, node, state, sums, into, chunk, mask):
+def _follow_pairs(pairs, weights, node, state, sums, into, chunk, mask, wide):
     """Adds the pairs of facts to the sums of a chunk's children.
 
     `pairs` and `weights` are the game's; the next three are parts of a `PvsWorkspace`.
@@ -143,15 +145,15 @@ def _follow_pairs(pairs, weights, node, state, sums, into, chunk, mask):
             lost = before & other_before & ~(now & other_now) & lanes
             weight = np.int64(pairs.row[i])
             while gained != ZERO:
-                add_row(sums, place + lowest(gained), weights, weight)
+                add_row(sums, place + lowest(gained), weights, weight, wide)
                 gained &= gained - ONE
             while lost != ZERO:
-                subtract_row(sums, place + lowest(lost), weights, weight)
+                subtract_row(sums, place + lowest(lost), weights, weight, wide)
                 lost &= lost - ONE
 
 
 @inner_kernel()
-def _add_conjunctions(conjunctions, weights, slots, whole, sums, place, mask):
+def _add_conjunctions(conjunctions, weights, slots, whole, sums, place, mask, wide):
     """Sets `whole` to the sums with conjunctions of the children in lanes `mask` (a word), with states in the slots.
 
     `conjunctions` and `weights` are the game's; the next three are parts of a `PvsWorkspace`. Row `place` of `sums` is
@@ -164,7 +166,7 @@ def _add_conjunctions(conjunctions, weights, slots, whole, sums, place, mask):
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        copy_row(whole, lane, sums, place + lane)
+        copy_row(whole, lane, sums, place + lane, wide)
     # Unsigned indices need no test for counting from the end.
     for c in range(np.uint64(len(far))):
         free = mask
@@ -185,13 +187,13 @@ def _add_conjunctions(conjunctions, weights, slots, whole, sums, place, mask):
         weight = np.int64(far[c])
         rest = found & two
         while rest != ZERO:
-            add_row(whole, lowest(rest), weights, weight)
+            add_row(whole, lowest(rest), weights, weight, wide)
             rest &= rest - ONE
         lone = found & ~two
         weight = np.int64(near[c])
         rest = lone
         while rest != ZERO:
-            add_row(whole, lowest(rest), weights, weight)
+            add_row(whole, lowest(rest), weights, weight, wide)
             rest &= rest - ONE
         if lone == ZERO or len(threat) == 0:
             continue
@@ -199,7 +201,7 @@ def _add_conjunctions(conjunctions, weights, slots, whole, sums, place, mask):
             rest = lone & ~slots[np.uint64(fact[i]) + _FLUENTS]
             weight = np.int64(threat[i])
             while rest != ZERO:
-                add_row(whole, lowest(rest), weights, weight)
+                add_row(whole, lowest(rest), weights, weight, wide)
                 rest &= rest - ONE
 
 
@@ -208,16 +210,17 @@ def _judge(game, into, chunk, mask):
     """Sets the evaluations of a chunk's children after `_follow_changes` and `_note_movers`."""
     work = game.work
     sums, whole, outputs = work.sums, work.whole, game.outputs
+    wide = game.settings[WIDE] != 0
     place = into * MAX_CHILDREN + 64 * chunk
     if game.settings[PAIRED] != 0:
-        _follow_pairs(game.pairs, game.weights, work.node, work.state, sums, into, chunk, mask)
-    _add_conjunctions(game.conjunctions, game.weights, work.slots, whole, sums, place, mask)
+        _follow_pairs(game.pairs, game.weights, work.node, work.state, sums, into, chunk, mask, wide)
+    _add_conjunctions(game.conjunctions, game.weights, work.slots, whole, sums, place, mask, wide)
     while mask != ZERO:
         lane = lowest(mask)
         mask &= mask - ONE
         at = 64 * chunk + lane
         mover = min(np.int64(work.mover[into, at]), np.int64(NOBODY))
-        work.evaluation[into, at] = unit_output(whole, lane, outputs, mover)
+        work.evaluation[into, at] = unit_output(whole, lane, outputs, mover, wide)
 
 
 @step
@@ -276,11 +279,12 @@ def _note_movers(game, into, chunk, mask):
 def _enter_moves(game, row, child, into, begin, n, single):
     """Enters the moves to `n` children from `begin` on into the slots, and copies the parent's values to them."""
     programs, work = game.programs, game.work
+    wide = game.settings[WIDE] != 0
     move, lanes = single, ALL >> np.uint64(64 - n)
     for lane in range(-1, n):
         if lane >= 0:
             work.key[into, begin + lane] = work.key[row, child]
-            copy_row(work.sums, into * MAX_CHILDREN + begin + lane, work.sums, row * MAX_CHILDREN + child)
+            copy_row(work.sums, into * MAX_CHILDREN + begin + lane, work.sums, row * MAX_CHILDREN + child, wide)
             move, lanes = np.int64(work.move[into, begin + lane]), ONE << np.uint64(lane)
         # First the only move of the role without a choice, for all of them.
         enter_move(programs.set_start, programs.set_slot, work.slots, NARROW, FIRST_WORD, move, lanes)
@@ -356,7 +360,8 @@ def place_root(game, state):
     programs, work = game.programs, game.work
     key = ZERO
     place = np.int64(ROOT * MAX_CHILDREN)
-    copy_row(work.sums, place, game.outputs, np.int64(MOVERS))
+    wide = game.settings[WIDE] != 0
+    copy_row(work.sums, place, game.outputs, np.int64(MOVERS), wide)
     for f in range(len(work.node)):
         bit = (state[f >> 6] >> np.uint64(f & 63)) & ONE
         work.state[ROOT, 0, f] = bit
@@ -364,7 +369,7 @@ def place_root(game, state):
         work.node[f] = ZERO
         if bit != ZERO:
             key ^= game.zobrist[f]
-            add_row(work.sums, place, game.weights, f)
+            add_row(work.sums, place, game.weights, f, wide)
         work.slots[FIRST_FLUENT + f] = bit
     work.key[ROOT, 0] = key
     evaluate(programs.legal, work.slots, NARROW)

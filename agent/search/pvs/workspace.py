@@ -28,9 +28,9 @@ UNKNOWN = -(1 << 20)
 NOBODY, BOTH = 2, 3
 """Movers other than the roles 0 and 1."""
 
-SIDE, DATE, QUIET, PAIRED = range(4)
+SIDE, DATE, QUIET, PAIRED, WIDE = range(5)
 """Indices into `PvsGame.settings`: the role whose view the scores of ply 0 take, the transposition table's generation,
-the limit on plies of quiescence, and whether pairs have weights."""
+the limit on plies of quiescence, whether pairs have weights, and whether the evaluation has hidden units."""
 
 FIRST, COUNT = range(2)
 """Indices into the last axis of `PvsWorkspace.batch` and `PvsWorkspace.family`: a range of children in a row."""

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from agent.search.evaluation import features as finding
+from agent.search.evaluation import fit
 from agent.search.evaluation.network import linear_evaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
-from agent.search.learning.ties import Ties, symmetries_of
+from agent.search.learning.ties import Ties, symmetries_of, views_of
 from games.gdl.running.batches import facts_in
 from tests.agent.search.features import features_of
 from tests.agent.search.stopping import StopWhen
@@ -65,6 +67,15 @@ def test_without_symmetries_all_weights_are_free(own: Compile) -> None:
     weights = np.arange(features.n, dtype=np.float64)
     assert (ties.expand(ties.mean(weights)) == weights).all()
     assert (ties.patterns(features.patterns) == features.patterns).all()
+
+
+def test_features_that_many_fluents_share_are_seen_as_they_are(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are fewer features than fluents."""
+    monkeypatch.setattr(fit, "MAX_FLUENTS", 80)
+    monkeypatch.setattr(finding, "MAX_CONJUNCTIONS", 0)
+    features = finding.find_features(own("connect_four"), 1)
+    assert features.n < features.n_fluents
+    assert views_of(features, ()).tolist() == [list(range(features.n))]
 
 
 def test_what_is_its_own_opposite_counts_for_nothing(own: Compile) -> None:
