@@ -1,7 +1,7 @@
 """Learns the evaluation from matches of shallow searches: logistic regression on the facts that hold, then a network.
 
 Policy iteration: the search plays against itself, a candidate is fitted to these matches, and replaces the evaluation
-if it wins more than half of the points against it. At first candidates are linear, with a prior centred on the
+if it wins more points for its nodes against it. At first candidates are linear, with a prior centred on the
 evaluation; facts that match a pattern share a part of their weight. The fit to random play (`agent.search.evaluation`)
 is the first evaluation. A network needs far more matches, and goes on to learn where a linear evaluation has learnt
 all that it can express (see docs/experiments.md).
@@ -83,7 +83,7 @@ class Generation(NamedTuple):
     played: int
     """Matches between them."""
     better: bool
-    """Whether the candidate replaces the evaluation."""
+    """Whether the candidate replaces the evaluation: it won more points for its nodes."""
 
 
 class Learner:
@@ -135,6 +135,8 @@ class Learner:
         """Being tried out; kept when stopped."""
         self._points, self._played = 0.0, 0
         """Its points and matches so far."""
+        self._spent = np.ones(2)
+        """Nodes searched in these matches by the evaluation and by the candidate."""
         self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, ties.n))
         self._random = np.random.default_rng(seed)
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
@@ -161,6 +163,13 @@ class Learner:
                     if not learns:
                         return
                     told()
+
+    @property
+    def _searched(self) -> NDArray[np.int64]:
+        """(2) nodes searched so far by the players 0 and 1 of all tables."""
+        nodes = [[player.nodes for player in table.players] for table in self._tables]
+        searched: NDArray[np.int64] = np.array(nodes).sum(axis=0)
+        return searched
 
     @property
     def plies(self) -> float | None:
@@ -210,18 +219,22 @@ class Learner:
                 table.set_evaluation(1, self.evaluation)
             self._candidate = self._learn(pool, root, stop)
             self._points, self._played = 0.0, 0
+            self._spent[:] = 1
         if self._candidate is None:
             return False
         for table in self._tables:
             table.set_evaluation(1, self._candidate)
         share = -(-(GATE - self._played) // (2 * len(self._tables)))
+        self._spent -= self._searched
         results = list(pool.map(lambda table: table.compare(root, self._pace.depth, share, stop), self._tables))
+        self._spent += self._searched
         self._points += sum(points for points, _ in results)
         self._played += sum(played for _, played in results)
         if stop[0]:
             return False
         self.generations += 1
-        accepted = self._points > 0.5 * self._played
+        # At equal depth an evaluation that jumps searches more, and wins by that alone.
+        accepted = self._points * self._spent[0] > (self._played - self._points) * self._spent[1]
         self.latest = Generation(self._pace.depth, self._loss, self._held_out, self._points, self._played, accepted)
         self._pace.go_on(self._earlier + self.generations)
         if accepted:

@@ -154,6 +154,20 @@ def test_matches_to_learn_from_are_against_itself(
     assert all(first == second > 0 for first, second in used)
 
 
+@pytest.mark.parametrize(("spent", "better"), [((100, 100), True), ((100, 200), False), ((200, 100), True)])
+def test_points_count_by_the_nodes_that_they_took(
+    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch, spent: tuple[int, int], better: bool
+) -> None:
+    """A candidate that searches twice as much at the same depth has to win twice as many."""
+    counts = iter([np.array([1000, 1000]), np.array([1000, 1000]) + spent])
+    monkeypatch.setattr(Learner, "_searched", property(lambda self: next(counts)))
+    monkeypatch.setattr(LessonTable, "compare", lambda *arguments: (10.0, 16))
+    root = own("connect_four").pack(own("connect_four").initial())
+    with ThreadPoolExecutor(1) as pool:
+        learner._generation(pool, root, np.zeros(1, np.uint8))
+    assert learner.accepted == better
+
+
 def test_fit_of_what_was_surely_wrong(learner: Learner) -> None:
     """Where the evaluation was sure and wrong, the fit moves towards the results, but not beyond."""
     chosen = np.random.default_rng(1)
