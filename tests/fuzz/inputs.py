@@ -128,10 +128,11 @@ def entries() -> list[bytes]:
     keys = [f"{key:016x}" for key in (0, 7, 1 << 63, (1 << 64) - 1)]
     entry = {
         **{"version": VERSION, "rules": DIGEST, "generations": 3, "matches": 100, "points": 1.5, "trials": 2},
-        **{"variants": {"guided": [0.5, 1]}, "bias": -0.5, "weights": dict.fromkeys(keys, 1.25)},
-        "positions": {"keys": keys, "facts": "AQID", "targets": "AAD//wEA", "fresh": 2},
+        **{"variants": {"guided": [0.5, 1]}, "rows": dict.fromkeys(keys, "AACgPw==")},
+        **{"base": "AAAAAA==", "outputs": "AAAAvwAAAL8AAAC/"},
+        "positions": {"keys": keys, "facts": "AQID", "movers": "AAEC", "targets": "AAD//wEA", "fresh": 2},
     }
-    empty = {"keys": [], "facts": "", "targets": "", "fresh": 0}
+    empty = {"keys": [], "facts": "", "movers": "", "targets": "", "fresh": 0}
     texts = [json.dumps(data).encode() for data in (entry, {**entry, "positions": empty})]
     return [*texts, b"#" + texts[0]]
 

@@ -47,6 +47,8 @@ class Version:
     points: float
     """Against the version before."""
     played: int
+    nodes: float
+    """Nodes that it searched in these matches for each of the other's."""
     better: bool
     """Whether this version replaces the one before."""
     helpers: int

@@ -82,6 +82,8 @@ class Generation(NamedTuple):
     """Of the candidate against the evaluation before."""
     played: int
     """Matches between them."""
+    nodes: float
+    """Nodes that the candidate searched in these for each of the other's."""
     better: bool
     """Whether the candidate replaces the evaluation: it won more points for its nodes."""
 
@@ -234,8 +236,10 @@ class Learner:
             return False
         self.generations += 1
         # At equal depth an evaluation that jumps searches more, and wins by that alone.
-        accepted = self._points * self._spent[0] > (self._played - self._points) * self._spent[1]
-        self.latest = Generation(self._pace.depth, self._loss, self._held_out, self._points, self._played, accepted)
+        nodes = float(self._spent[1] / self._spent[0])
+        accepted = self._points > (self._played - self._points) * nodes
+        losses = self._loss, self._held_out
+        self.latest = Generation(self._pace.depth, *losses, self._points, self._played, nodes, accepted)
         self._pace.go_on(self._earlier + self.generations)
         if accepted:
             self.accepted += 1

@@ -131,10 +131,12 @@ def after(machine: CircuitMachine, state: State, role: int, move: object) -> Sta
 def _match(machine: CircuitMachine, searcher: PvsSearcher, seed: int) -> list[State]:
     """Returns the last positions of a match that somebody won, without those that a ply or two decide."""
     states = np.zeros((LONGEST, machine.words), np.uint64)
-    scores, rng = np.zeros(LONGEST, np.int64), np.array([seed], np.uint64)
+    movers, scores = np.zeros(LONGEST, np.int8), np.zeros(LONGEST, np.int64)
+    rng = np.array([seed], np.uint64)
     root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
     opening = seed % (OPENING + 1)
-    n, result = play_match(searcher.game, searcher.game, root, DEPTH, opening, RANDOM, rng, states, scores, stop)
+    written = states, movers, scores
+    n, result = play_match(searcher.game, searcher.game, root, DEPTH, opening, RANDOM, rng, *written, stop)
     if abs(int(result)) != WIN:
         return []
     last: NDArray[np.uint64] = states[max(0, n - MOST_PLIES) : max(0, n - FEWEST_PLIES + 1)]
