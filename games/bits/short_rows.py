@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from games.bits.llvm import BOOL, HALF, WORD, array_data, call
+from games.bits.llvm import HALF, WORD, array_data, call
 from games.bits.words import aligned_words
 
 COLUMNS = 16
@@ -51,7 +51,7 @@ def _combine(operation: str) -> Callable[..., Any]:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
             to = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
             by = _pointer(context, builder, signature.args[2], arguments[2], arguments[3])
-            with builder.if_else(_flag(builder, arguments[4])) as (whole, first):
+            with builder.if_else(arguments[4]) as (whole, first):
                 with whole:
                     change(builder, _whole(builder, to), _whole(builder, by))
                 with first:
@@ -63,17 +63,13 @@ def _combine(operation: str) -> Callable[..., Any]:
     return typed
 
 
-def _flag(builder: ir.IRBuilder, wide: Any) -> Any:
-    return wide if wide.type == BOOL else builder.trunc(wide, BOOL)
-
-
 def _output(typing_context: Any, sums: Any, at: Any, outputs: Any, row: Any, wide: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         value = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
         weight = _pointer(context, builder, signature.args[2], arguments[2], arguments[3])
         first = builder.add(builder.load(value, align=64), builder.load(weight, align=64))
         start = builder.block
-        with builder.if_then(_flag(builder, arguments[4])):
+        with builder.if_then(arguments[4]):
             values, weights = (builder.load(_whole(builder, one), align=64) for one in (value, weight))
             least, most = (ir.Constant(_ROW, [HALF(number)] * COLUMNS) for number in (0, 1 << FULL_SHIFT))
             clipped = call(builder, "llvm.smax.v16i32", _ROW, values, least)

@@ -95,8 +95,8 @@ def _line(version: Version) -> str:
     return (
         f"{minutes}:{seconds:02}  version {version.generation}: {version.points:g} of {version.played} points against "
         f"the one before{', which stays' if not version.better else ''}, for {version.nodes:.2f} times its nodes; "
-        f"loss {version.loss:.4f}, held out "
-        f"{version.held_out:.4f}; {version.matches} matches, {version.depth} plies{helpers}"
+        f"loss {version.loss:.4f}, held out {version.held_out:.4f}; {version.matches} matches, {version.depth} plies"
+        f"{helpers}"
     )
 
 

@@ -78,7 +78,7 @@ def views_of(features: Features, symmetries: Sequence[Symmetry]) -> NDArray[np.i
     -1 stands for none.
     """
     same = np.arange(features.n_fluents)
-    found = [(same, False)] if symmetries else []
+    found = [(same, False)]
     known = {(same.tobytes(), False)}
     for images, swapped in found:
         for one in symmetries:
