@@ -91,12 +91,11 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 def _line(version: Version) -> str:
     """Returns a line for a person."""
     minutes, seconds = divmod(round(version.seconds), 60)
-    helpers = f", {version.helpers} helpers" if version.helpers else ""
+    one, helpers = version.figures, f", {version.helpers} helpers" if version.helpers else ""
     return (
-        f"{minutes}:{seconds:02}  version {version.generation}: {version.points:g} of {version.played} points against "
-        f"the one before{', which stays' if not version.better else ''}, for {version.nodes:.2f} times its nodes; "
-        f"loss {version.loss:.4f}, held out {version.held_out:.4f}; {version.matches} matches, {version.depth} plies"
-        f"{helpers}"
+        f"{minutes}:{seconds:02}  version {version.generation}: {one.points:g} of {one.played} points against the one "
+        f"before{', which stays' if not one.better else ''}, for {one.nodes:.2f} times its nodes; loss {one.loss:.4f}, "
+        f"held out {one.held_out:.4f}; {version.matches} matches, {one.depth} plies{helpers}"
     )
 
 

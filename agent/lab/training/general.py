@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent.errors import InputError
 from agent.search.choosing.preparation import Preparation
 from agent.search.engine import StopFlag
-from agent.search.learning.learner import Learner
+from agent.search.learning.learner import Generation, Learner
 from agent.search.learning.memory import SheetMemory, Store
 from agent.sheet import Sheet
 from games import families
@@ -30,33 +30,23 @@ HELPER_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Version:
-    """A version of the evaluation, a line of the log. Losses are mean cross entropies, in nats."""
+    """A version of the evaluation, a line of the log."""
 
     seconds: float
     """Since this run began."""
     generation: int
-    """Numbered on from run to run."""
+    """Goes on from run to run."""
     matches: int
     """Matches learnt from in this run."""
-    depth: int
-    """Plies searched in them."""
-    loss: float
-    """Over the positions learnt from."""
-    held_out: float
-    """Of the version before, over positions that nothing was learnt from yet."""
-    points: float
-    """Against the version before."""
-    played: int
-    nodes: float
-    """Nodes that it searched in these matches for each of the other's."""
-    better: bool
-    """Whether this version replaces the one before."""
+    figures: Generation
     helpers: int
     """Cores of other machines at work."""
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON data, rounded."""
-        return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
+        """As JSON data, rounded; the figures beside the others."""
+        data = asdict(self)
+        data |= data.pop("figures")._asdict()
+        return {name: round(value, 4) if isinstance(value, float) else value for name, value in data.items()}
 
 
 @dataclass(frozen=True)
@@ -109,15 +99,8 @@ def learn(
         def told(learner: Learner) -> None:
             latest = learner.latest
             assert latest is not None
-            tell(
-                Version(
-                    time.monotonic() - begin,
-                    preparation.generations,
-                    learner.matches,
-                    *latest,
-                    helpers=team.size if team is not None else 0,
-                )
-            )
+            helpers = team.size if team is not None else 0
+            tell(Version(time.monotonic() - begin, preparation.generations, learner.matches, latest, helpers))
 
         learns = preparation.study(seconds, stop, told)
     if not learns:

@@ -50,9 +50,10 @@ def test_a_run_leaves_an_evaluation_to_matches_and_another_goes_on(tmp_path: Pat
     assert [lesson.generation for lesson in lessons] == [1, 2, 3]
     assert course.generations == memory_of(tmp_path).generations == 3
     assert course.matches == memory_of(tmp_path).matches >= lessons[-1].matches > 3 * 200
-    assert all(0 < lesson.loss < np.log(2) and 0 < lesson.held_out < 1 for lesson in lessons)
-    assert all(lesson.played == 32 for lesson in lessons)
-    assert all(lesson.better == (lesson.points > (32 - lesson.points) * lesson.nodes) for lesson in lessons)
+    figures = [lesson.figures for lesson in lessons]
+    assert all(0 < one.loss < np.log(2) and 0 < one.held_out < 1 for one in figures)
+    assert all(one.played == 32 for one in figures)
+    assert all(one.better == (one.points > (32 - one.points) * one.nodes) for one in figures)
     assert lessons[0].seconds < lessons[2].seconds
     again, more = taught(tmp_path, 2)
     assert [lesson.generation for lesson in more] == [4, 5]
@@ -108,6 +109,7 @@ def test_the_command_ends_on_a_signal_with_all_that_it_learnt(
     assert signal.getsignal(signal.SIGTERM) is before
     lines = [json.loads(text) for text in log.read_text().splitlines()]
     assert [one["generation"] for one in lines] == [1, 2]
+    assert all(0 < one["loss"] < np.log(2) and one["played"] == 32 for one in lines)
     assert memory_of(tmp_path / "memory").generations == 2
     assert "2 versions in all" in capsys.readouterr().out
 
