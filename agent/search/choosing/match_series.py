@@ -29,7 +29,7 @@ class TrialMatch:
     ) -> None:
         """Begins at `root`, after some random plies. Engine i plays role i; it thinks for that many seconds a move, and
         not on the opponent's time."""
-        self._machine, self._engines, self.seconds = machine, engines, seconds
+        self._machine, self._engines, self._seconds = machine, engines, seconds
         self._state = root
         self._plies = 0
         self.void = False
@@ -56,7 +56,7 @@ class TrialMatch:
                 if not moves:
                     self.void = True
                     return None
-                joint.append(consider(engine, moves, Limit(self.seconds), stop).move if len(moves) > 1 else moves[0])
+                joint.append(consider(engine, moves, Limit(self._seconds), stop).move if len(moves) > 1 else moves[0])
                 if stop[0]:
                     return None
             self._state = machine.next(self._state, joint)
@@ -125,7 +125,8 @@ class MatchSeries(ABC):
             share = match.play(stop)
             with self._lock:
                 if share is not None:
-                    self.count(match, share if role == 0 else 1 - share)
+                    self.points += share if role == 0 else 1 - share
+                    self.matches += 1
                 elif not match.void:
                     self._interrupted.append((role, match))
                     break
@@ -138,8 +139,3 @@ class MatchSeries(ABC):
     @abstractmethod
     def _begin(self, role: int, random: Random) -> TrialMatch:
         """Returns a match in which the tested search has this role."""
-
-    def count(self, match: TrialMatch, won: float) -> None:
-        """Adds a finished match with the share, 0..1, of the tested search."""
-        self.points += won
-        self.matches += 1

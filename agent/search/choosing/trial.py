@@ -30,14 +30,9 @@ MATCHES_IN_TIME = 2
 CLEAR_LEAD = 2.0
 """Lead in points, either way, that decides before the match begins: learning or searching is then a better use of
 time."""
-HURRIED_LEAD, ENDLESS_LEAD = 1.0, 0.5
-"""Points of lead without meaning: in hurried matches, and where none has ended."""
 LEAST_LEAD = 0.5
-"""Lead in points that alpha-beta needs after matches: ties say nothing where the same role always wins (see
-docs/experiments.md)."""
-HURRY = 2.0
-"""A win with a share s of half the time that tree search needs counts as s to this power of a win over a tie: hurried
-wins mean little (amazons, see docs/experiments.md)."""
+"""Lead in points that alpha-beta needs: ties say nothing where the same role always wins, nor do matches that have not
+ended (see docs/experiments.md)."""
 DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 """Lead in points, either way, and number of matches that end the trials during a match: between equals the choice
 matters little."""
@@ -46,7 +41,7 @@ MOST_REMEMBERED = 20
 
 
 class Trials(MatchSeries):
-    """The matches of a game and their result; hurried wins of alpha-beta count less, down to a tie."""
+    """The matches of a game and their result."""
 
     def __init__(
         self,
@@ -71,34 +66,16 @@ class Trials(MatchSeries):
         """Whether `_wanted` was measured."""
         self.too_slow = False
         """Whether tree search will probably have less time than it needs in the real match, too."""
-        self.hurried = 0
-        """Matches in which tree search had less than half the time for a move that it needs."""
 
     @property
     def lost(self) -> bool:
         """Whether tree search seems better."""
-        return self.lead < self._doubtful_lead
+        return self.lead < 0
 
     @property
     def needed_lead(self) -> float:
-        """Points by which alpha-beta must lead to seem better; above 0 after matches, as ties say nothing."""
-        return max(self._doubtful_lead, LEAST_LEAD if self.matches else 0.0)
-
-    @property
-    def _doubtful_lead(self) -> float:
-        """Points of lead without meaning, as they come or would come from hurried matches.
-
-        A small lead in hurried matches says little (amazons and gomoku, see docs/experiments.md), and so does none
-        where no match has ended.
-        """
-        if self.matches:
-            return HURRIED_LEAD * self.hurried / self.matches
-        hurried = self._measured and self._share(self._seconds) < 1 and not self.too_slow
-        return ENDLESS_LEAD if hurried else 0.0
-
-    def _share(self, seconds: float) -> float:
-        """Returns that time for a move as a share of half of tree search's need: a match below 1 is hurried."""
-        return 2 * seconds / self._wanted
+        """Points by which alpha-beta must lead to seem better; none as long as there was no time to find out."""
+        return LEAST_LEAD if self.matches or (self._measured and not self.too_slow) else 0.0
 
     @property
     def undecided(self) -> bool:
@@ -155,15 +132,6 @@ class Trials(MatchSeries):
         begin, before = time.monotonic(), tree.playouts
         consider(tree, [()], Limit((1.0 - SET_UP_SHARE) * seconds), stop)
         return PLAYOUTS * self.branching * (time.monotonic() - begin) / max(1, tree.playouts - before)
-
-    def count(self, match: TrialMatch, won: float) -> None:
-        # A match continued with more time is as hurried as it began.
-        enough = self._share(match.seconds)
-        if enough < 1:
-            self.hurried += 1
-            if won > 0.5 and not self.too_slow:
-                won = 0.5 + enough**HURRY * (won - 0.5)
-        super().count(match, won)
 
     def _begin(self, role: int, random: Random) -> TrialMatch:
         machine = self._machine

@@ -21,15 +21,14 @@ class FakeMatch:
 
     void = False
 
-    def __init__(self, play: Callable[[Sequence[Engine]], float | None], seconds: float = 0.0) -> None:
+    def __init__(self, play: Callable[[Sequence[Engine]], float | None]) -> None:
         self._play = play
-        self.seconds = seconds
         self._engines: Sequence[Engine] = ()
 
     def __call__(
         self, machine: object, root: object, engines: Sequence[Engine], seconds: float, random: object
     ) -> FakeMatch:
-        match = FakeMatch(self._play, seconds)
+        match = FakeMatch(self._play)
         match._engines = engines
         return match
 
