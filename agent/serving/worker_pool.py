@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import pickle
 import subprocess
 import time
@@ -18,7 +19,11 @@ from games import kernel_cache
 log = logging.getLogger(__name__)
 
 RESPAWN_DELAY = 1.0
-"""Seconds until the next spare is started: the match that took the last one is compiling on all cores."""
+"""Seconds between two looks at a spare, and until the next light one is started."""
+
+START_DELAY = 10.0
+"""Seconds after a warm worker was taken until the next one is started: loading its kernels would take half of a core's
+time from a match that gets ready on a short start clock."""
 
 FAILURE_DELAY = 5.0
 """Seconds until the next attempt after a worker that could not start."""
@@ -184,6 +189,9 @@ class WorkerPool:
         self._light: Worker | None = None
         self._keepers: list[asyncio.Task[None]] = []
         self._wanted = asyncio.Event()
+        """Set where a warm worker is waited for, or a match has ended."""
+        self._taken: Instant = -math.inf
+        """Time at which a match took the last warm worker."""
         self._there = asyncio.Condition()
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -298,6 +306,7 @@ class WorkerPool:
                 await self._there.wait_for(there)
                 spare, self._spare = self._spare, None
             if spare is not None and not spare.lost.is_set():
+                self._taken = now()
                 return spare
 
     def take_back(self, worker: Worker) -> None:
@@ -315,6 +324,7 @@ class WorkerPool:
     def release(self, worker: Worker) -> None:
         """Ends a worker."""
         worker.on_report = worker.on_lost = None
+        self._wanted.set()
         self._in_background(self._close(worker))
 
     async def _close(self, worker: Worker) -> None:
@@ -329,11 +339,14 @@ class WorkerPool:
         task.add_done_callback(self._closing.discard)
 
     async def _keep(self) -> None:
-        """Keeps a spare running: at once where one is waited for, else a little later."""
+        """Keeps a spare running: started at once where one is waited for, else once a match has begun to play."""
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wanted.wait(), RESPAWN_DELAY)
+            wanted = self._wanted.is_set()
             self._wanted.clear()
+            if self._spare is None and not wanted and now() < self._taken + START_DELAY:
+                continue
             if self._spare is not None:
                 if not (self._spare.lost.is_set() or self.can_better(self._spare) or self._spare.seems_to_hang()):
                     await self._announce()

@@ -241,6 +241,39 @@ def test_warm_worker_is_waited_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> 
     assert lacking == [LIGHT]
 
 
+@pytest.mark.parametrize(("event", "later"), [("nothing", 10.0), ("another match", 3.0), ("its end", 3.0)])
+def test_the_next_spare_leaves_a_match_time_to_get_ready(
+    monkeypatch: pytest.MonkeyPatch, event: str, later: float
+) -> None:
+    """It is started ten seconds after the last one was taken; at once for another match, or when that one has ended."""
+    started: list[float] = []
+
+    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
+        worker = Doomed()
+        worker.lost.clear()
+        if without != LIGHT:
+            started.append(now())
+        return worker
+
+    async def course() -> None:
+        pool = WorkerPool(1, 2)
+        pool.start()
+        worker = await pool.acquire()
+        taken = now()
+        await asyncio.sleep(3.0)
+        if event == "another match":
+            await pool.acquire()
+        elif event == "its end":
+            pool.release(worker)
+        await asyncio.sleep(20.0)
+        await pool.close()
+        assert started[1] - taken == pytest.approx(later, abs=worker_pool.RESPAWN_DELAY)
+
+    monkeypatch.setattr(Worker, "start", start)
+    run(monkeypatch, course())
+    assert len(started) == 2 + (event == "another match")
+
+
 async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A light spare is replaced when it is lost or taken."""
     monkeypatch.setattr(worker_pool, "RESPAWN_DELAY", 0.0)
