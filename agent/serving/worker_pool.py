@@ -341,8 +341,10 @@ class WorkerPool:
     async def _keep(self) -> None:
         """Keeps a spare running: started at once where one is waited for, else once a match has begun to play."""
         while True:
+            # `wait_for` of Python 3.11 may swallow the cancellation where both come at once.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wanted.wait(), RESPAWN_DELAY)
+                async with asyncio.timeout(RESPAWN_DELAY):
+                    await self._wanted.wait()
             wanted = self._wanted.is_set()
             self._wanted.clear()
             if self._spare is None and not wanted and now() < self._taken + START_DELAY:

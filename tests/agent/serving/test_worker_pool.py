@@ -274,6 +274,25 @@ def test_the_next_spare_leaves_a_match_time_to_get_ready(
     assert len(started) == 2 + (event == "another match")
 
 
+def test_pool_closes_while_it_is_told_of_the_end_of_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A keeper that woke up at that moment would go on for ever."""
+
+    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
+        worker = Doomed()
+        worker.lost.clear()
+        return worker
+
+    async def course() -> None:
+        pool = WorkerPool(1, 1)
+        pool.start()
+        pool.release(await pool.acquire())
+        async with asyncio.timeout(PATIENCE):
+            await pool.close()
+
+    monkeypatch.setattr(Worker, "start", start)
+    run(monkeypatch, course())
+
+
 async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A light spare is replaced when it is lost or taken."""
     monkeypatch.setattr(worker_pool, "RESPAWN_DELAY", 0.0)
