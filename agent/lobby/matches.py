@@ -200,8 +200,10 @@ class MatchProcess:
                     # The page was closed.
                     raise
                 log.debug("%s: %s", self.key, error)
+            # `wait_for` of Python 3.11 may swallow a cancellation that comes at the same time.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.over.wait(), KNOCK_SECONDS)
+                async with asyncio.timeout(KNOCK_SECONDS):
+                    await self.over.wait()
 
     # --- its process
 

@@ -341,7 +341,7 @@ class WorkerPool:
     async def _keep(self) -> None:
         """Keeps a spare running: started at once where one is waited for, else once a match has begun to play."""
         while True:
-            # `wait_for` of Python 3.11 may swallow the cancellation where both come at once.
+            # `wait_for` of Python 3.11 may swallow a cancellation that comes at the same time.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(RESPAWN_DELAY):
                     await self._wanted.wait()

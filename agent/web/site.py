@@ -279,10 +279,10 @@ class Site:
             await stream.send(json.dumps(data), event=event)
             await asyncio.sleep(pause)
             while not changed.is_set() and request.transport is not None:
-                try:
-                    await asyncio.wait_for(changed.wait(), LOOK_SECONDS)
-                except TimeoutError:
-                    continue
+                # `wait_for` of Python 3.11 may swallow a cancellation that comes at the same time.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await changed.wait()
 
     # --- a person plays
 

@@ -55,7 +55,6 @@ class Trials(MatchSeries):
         """`make_alpha_beta` makes alpha-beta for a role, as `make_tree` does tree search; see `MatchSeries`."""
         super().__init__(machine, make_tree, threads=threads, random=random)
         self._make_alpha_beta = make_alpha_beta
-        self._seconds = TRIAL_SECONDS
         self.plies = 1.0
         """Expected length of a match."""
         self.branching = 1.0

@@ -49,6 +49,13 @@ class Doomed:
         """Does nothing."""
 
 
+def living() -> Doomed:
+    """A worker process that is warm."""
+    worker = Doomed()
+    worker.lost.clear()
+    return worker
+
+
 async def test_kernels_that_nobody_can_load_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second loss in a row is reported; the first may have any reason."""
     monkeypatch.setattr(worker_pool, "FAILURE_DELAY", 0.0)
@@ -75,8 +82,7 @@ async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.Monke
     started: list[Doomed] = []
 
     async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
-        worker = Doomed()
-        worker.lost.clear()
+        worker = living()
         if not started:
             worker.warm.clear()
         started.append(worker)
@@ -249,11 +255,9 @@ def test_the_next_spare_leaves_a_match_time_to_get_ready(
     started: list[float] = []
 
     async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
-        worker = Doomed()
-        worker.lost.clear()
         if without != LIGHT:
             started.append(now())
-        return worker
+        return living()
 
     async def course() -> None:
         pool = WorkerPool(1, 2)
@@ -278,9 +282,7 @@ def test_pool_closes_while_it_is_told_of_the_end_of_a_match(monkeypatch: pytest.
     """A keeper that woke up at that moment would go on for ever."""
 
     async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
-        worker = Doomed()
-        worker.lost.clear()
-        return worker
+        return living()
 
     async def course() -> None:
         pool = WorkerPool(1, 1)
@@ -301,8 +303,7 @@ async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.Monk
 
     async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
         memories.append(memory)
-        worker = Doomed()
-        worker.lost.clear()
+        worker = living()
         if without == LIGHT:
             started.append(worker)
         else:
