@@ -14,11 +14,11 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 JSON_LOGS = "GGP_AGENT_LOG_JSON"
 """Environment variable that makes this process and its children log JSON; set by `--log-json`."""
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Returns the text with control characters, line breaks and halves of characters escaped.
+    """Returns the text with characters escaped that are invisible, control a terminal, break lines or are halves.
 
     Names, moves and errors come from other machines. They must neither steer a terminal nor look like lines of ours.
     """

@@ -9,18 +9,24 @@ from pathlib import Path
 from typing import Literal
 
 from agent.errors import InputError
+from agent.logs import printable
 from games import rulesheets
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
 from games.machine import LimitError, StateMachine, Term
-from protocol import kif
+from protocol import sheets
 from protocol.terms import TextError, TextPosition, decode, position_of
 
 _NAMED = re.compile(r"`(?P<name>[^`\s]+)`|nothing binds (?P<variable>\?\S+)")
 """A word of the sheet in a diagnostic's text."""
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
 _unseekable: dict[Path, bytes] = {}
 """Contents of pipes, which can be read only once."""
+
+SUFFIXES = (".kif", ".gdl")
+"""Suffixes of rulesheets in a folder."""
 
 MAX_SHOWN = 10
 """Most diagnostics printed for one sheet."""
@@ -91,16 +97,16 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
         content = _read(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    if b"\0" in content:
-        message = "no UTF-8 text, perhaps UTF-16: save it as UTF-8"
-        return None, [Remark("error", message, None, f"{path}: error: {message}")]
     return examine_text(path, decode(content))
 
 
 def examine_text(path: Path, source: str) -> tuple[Sheet | None, list[Remark]]:
     """Returns the sheet of this text, None if there are errors, and all remarks on it; `path` is its name in them."""
+    if "\0" in source:
+        message = "not text in UTF-8; if it is UTF-16, save it as UTF-8"
+        return None, [Remark("error", message, None, f"{path}: error: {message}")]
     try:
-        rulesheet = kif.read_rulesheet(source)
+        rulesheet = sheets.read_rulesheet(source)
         checked = check(rulesheet)
     except TextError as error:
         text = point_out(path, source, error.position, "error", error.message)
@@ -136,7 +142,8 @@ def find(game: str) -> Path:
 
 def point_out(path: Path, source: str, position: TextPosition, severity: str, message: str) -> str:
     """Formats a problem as compilers do: place, message, the line, and a caret under the column."""
-    lines = source.splitlines()
+    # As positions are counted: `splitlines` would end lines at form feeds, too.
+    lines = _LINE_END.split(source)
     headline = f"{path}:{position.line}:{position.column}: {severity}: {message}"
     if not 1 <= position.line <= len(lines):
         return headline
@@ -147,7 +154,7 @@ def point_out(path: Path, source: str, position: TextPosition, severity: str, me
 
 
 def _remark(path: Path, source: str, diagnostic: Diagnostic) -> Remark:
-    severity, message = diagnostic.severity, diagnostic.message
+    severity, message = diagnostic.severity, printable(diagnostic.message)
     if not diagnostic.path:
         return Remark(severity, message, None, f"{path}: {severity}: {message}")
     position = position_of(source, _offset(source, diagnostic))
@@ -156,12 +163,7 @@ def _remark(path: Path, source: str, diagnostic: Diagnostic) -> Remark:
 
 def _offset(source: str, diagnostic: Diagnostic) -> int:
     """Returns the offset of a diagnostic: of its term, or if it knows only the statement, of the word that it names."""
-    start, end = kif.span(source, diagnostic.path)
     named = _NAMED.search(diagnostic.message)
     if len(diagnostic.path) == 1 and named is not None:
-        word = re.escape(named["name"] or named["variable"])
-        # Skip comments, which may contain the word.
-        for found in re.finditer(rf";[^\n\r]*|(?<![^\s()]){word}(?![^\s();])", source[start:end]):
-            if found[0][0] != ";":
-                return start + found.start()
-    return start
+        return sheets.find_word(source, diagnostic.path, named["name"] or named["variable"])
+    return sheets.span(source, diagnostic.path)[0]

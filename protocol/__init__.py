@@ -4,6 +4,7 @@ terms         terms, places in a text, syntax errors
 kif           reader and writer of prefix GDL
 infix         reader and writer of infix GDL
 infix_parser  parser of infix GDL
+sheets        reader of rulesheets in either syntax
 vocabulary    messages and replies as data
 messages      text to message, reply to text: the player's side
 compose       message to text: the manager's side

@@ -6,9 +6,11 @@ Terms are the prefix terms of `protocol.kif`:
     a(X) | b(X)                 ("or", ("a", "?X"), ("b", "?X"))
     [a,b]                       ("a", "b")
     _                           "?_#1", "?_#2": a new variable each time
+    h(X) :- a(X), not b(X).     the same as the first
 
 Identifiers that begin with an upper-case letter or `_` are variables; strings keep their quotes; `%` starts a
 comment. A comma, a full stop or nothing separates statements. Operators from tightest to loosest: `~`, `&`, `|`, `:-`.
+Also as in Prolog: `not` and `\\+` for `~`, and where a text has full stops, a comma in a rule for `&`.
 """
 
 from __future__ import annotations
@@ -53,7 +55,16 @@ def locate(text: str | bytes, path: Sequence[int]) -> TextPosition:
 
 def span(text: str, path: Sequence[int]) -> tuple[int, int]:
     """The offsets `[start, end)` of the sub-term at `path`. Raises `LookupError`."""
-    node = ParsedTerm((), 0, len(text), tuple(parse(text)))
+    return span_in(parsed(text), path)
+
+
+def parsed(text: str) -> ParsedTerm:
+    """The statements with their places, as children of one node. Raises `TextError` with line and column."""
+    return ParsedTerm((), 0, len(text), tuple(parse(text)))
+
+
+def span_in(node: ParsedTerm, path: Sequence[int]) -> tuple[int, int]:
+    """The offsets `[start, end)` of the sub-term at `path` below a node. Raises `LookupError`."""
     for index in path:
         if not 0 <= index < len(node.children):
             raise LookupError(f"no term at {list(path)}")

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from protocol.terms import MAX_DEPTH, Term, TextError, position_of
 
 _TOKEN = re.compile(
-    r"""[()\[\],&|~]
+    r"""[()\[\],&|]
       | :-
+      | (?P<negation>~|\\\+|not(?=[ \t]+\w))
       | %[^\n\r]*
       | "(?:[^"\\]|\\.)*+"
       | (?P<open>"(?s:.*))
@@ -64,9 +65,14 @@ class _Parser:
 
     def parse(self) -> list[ParsedTerm]:
         found = (m for m in _TOKEN.finditer(self._text) if m.group()[0] != "%")
-        tokens = [('"' if m.lastgroup == "open" else m.group(), m.start()) for m in found]
+        special = {"open": '"', "negation": "~"}
+        tokens = [(special.get(m.lastgroup or "", m.group()), m.start()) for m in found]
+        full_stops = any(token == "." for token, _ in tokens)
         for index, (token, offset) in enumerate(tokens):
             frame = self._frames[-1]
+            if token == "," and full_stops and len(self._frames) == 1 and frame.operators:
+                # Only a full stop ends a rule, as in Prolog.
+                token = "&"
             if token in ("(", "["):
                 self._open(token, offset)
             elif token in (")", "]"):

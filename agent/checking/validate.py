@@ -14,14 +14,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from agent.errors import InputError
-from agent.sheet import Remark, Sheet, examine, find
+from agent.sheet import SUFFIXES, Remark, Sheet, examine, find
 from games.child_process import Bounds, ChildLostError, ChildProcess
 from games.gdl.interpreter.machine import Interpreter
 from games.machine import GameError, LimitError
 from protocol.kif import write
-
-SUFFIXES = (".kif", ".gdl")
-"""Suffixes of rulesheets in a folder."""
 
 MOST_STEPS = 1000
 """A longer random match counts as endless. Real games have up to some 300 steps."""

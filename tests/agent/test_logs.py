@@ -40,5 +40,10 @@ def test_ordinary_lines_stay_as_they_are() -> None:
     """Percent signs and letters of other languages included."""
     record = logging.LogRecord("agent", logging.INFO, "x.py", 1, "100 %% für %s", ("ä",), None)
     assert formatter("50%").format(record).endswith("INFO agent: 50%: 100 % für ä")
-    assert printable("(mark 1 1) äö") == "(mark 1 1) äö"
+    assert printable("(mark 1 1) äö “b”") == "(mark 1 1) äö “b”"
+
+
+def test_invisible_characters_can_be_seen() -> None:
+    """Those that cling to names where text was copied from web pages."""
+    assert printable("\ufeffred\u200b\xad\u2060") == "\\ufeffred\\u200b\\xad\\u2060"
     assert LOG_FORMAT.endswith("%(message)s")

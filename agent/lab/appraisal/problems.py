@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from agent.lab.appraisal.match import PlayedMatch, RandomSurvey, Seen
 from agent.sheet import Sheet
-from protocol.kif import span
+from protocol.sheets import span
 from protocol.terms import position_of
 
 FEW_MATCHES = 5

@@ -22,7 +22,8 @@ from agent.web.transcript import Transcript
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import GameError, StateMachine
-from protocol.kif import read_one, read_rulesheet, write
+from protocol.kif import read_one, write
+from protocol.sheets import read_rulesheet
 from protocol.terms import TextError
 
 log = logging.getLogger(__name__)

@@ -71,7 +71,7 @@ def check(rulesheet: Sequence[Term]) -> CheckedRules:
     _check_arities(rules, diagnostics)
     _check_stratification(rules, diagnostics)
     roles = _find_roles(rules, diagnostics)
-    diagnostics += oddities(rulesheet)
+    diagnostics += oddities(rulesheet, roles)
     if any(found.severity == "error" for found in diagnostics):
         # What is missing may be what the errors are about, so nothing is said of that.
         raise InvalidRulesError(_in_order(diagnostics))

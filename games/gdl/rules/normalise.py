@@ -9,6 +9,7 @@ from itertools import count, product
 from typing import TypeAlias, Union
 
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
+from games.gdl.rules.surface import head_of, relation_of
 from games.gdl.rules.terms import (
     Atom,
     Literal,
@@ -50,7 +51,7 @@ class _Junction:
 
 
 _CONNECTIVES = frozenset({"not", "and", "or", "<="})
-_NOT_HEADS = _CONNECTIVES | {"true", "does", "distinct"}
+_NOT_HEADS = _CONNECTIVES | {"true", "does"}
 
 
 def normalise(rulesheet: Iterable[Term], diagnostics: list[Diagnostic] | None = None) -> list[Rule]:
@@ -59,10 +60,13 @@ def normalise(rulesheet: Iterable[Term], diagnostics: list[Diagnostic] | None = 
     Disjunctions are multiplied out, or become auxiliary predicates if there would be too many alternatives (named
     `or N`; with a space, unlike tokens of a rulesheet). `(not (distinct a b))` is unified away. A `distinct` that is
     decided goes, with its rule if never satisfied. Statements that are no rules are left out and reported to
-    `diagnostics`; without that list the first one raises `InvalidRulesError`.
+    `diagnostics`; without that list the first one raises `InvalidRulesError`. Statements that conclude `distinct` are
+    left out: its meaning is given.
     """
     rules: list[Rule] = []
     for index, statement in enumerate(rulesheet):
+        if relation_of(head_of(statement)) == "distinct":
+            continue
         try:
             _normalise_statement(statement, index, rules)
         except _StatementError as error:

@@ -5,23 +5,30 @@ Nothing here recurses, so statements may be nested to any depth.
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from games.gdl.rules.diagnostics import Diagnostic
+from games.gdl.rules.surface import head_of, relation_of
 from games.gdl.rules.terms import is_variable
 from games.machine import Term
 
 KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}
 """Arities of the game's own relations."""
 
-_WORDS = KEYWORD_ARITIES.keys() | {"distinct", "not", "or", "<="}
+_OF_GAMES = KEYWORD_ARITIES.keys()
+_WORDS = _OF_GAMES | {"distinct", "not", "or", "<="}
 _JUNCTIONS = ("not", "and", "or")
+
+_ARROW = re.compile(r"(?!<=$)\W+")
+"""Spellings of `<=` in other languages."""
 
 Place = tuple[int, ...]
 
 
-def oddities(rulesheet: Sequence[Term]) -> list[Diagnostic]:
-    """Warnings about names, terms and disjunctions, each kind of mistake once per name."""
+def oddities(rulesheet: Sequence[Term], roles: Sequence[Term]) -> list[Diagnostic]:
+    """Warnings about names, terms and disjunctions, each kind of mistake once per name; without roles, not of these."""
     found: list[Diagnostic] = []
     constants: dict[str, Place] = {}
     functions: dict[str, dict[int, Place]] = {}
@@ -51,7 +58,9 @@ def oddities(rulesheet: Sequence[Term]) -> list[Diagnostic]:
         other = first.setdefault(name.lower(), name)
         if other != name:
             found.append(_warning(f"`{name}` and `{other}` differ by case alone: they are two names", place))
-    found += _disjunctions(rulesheet)
+        if not name.isprintable():
+            found.append(_warning(f"`{name}` holds an invisible character", place))
+    found += [*_disjunctions(rulesheet), *_no_rules(rulesheet), *_no_roles(rulesheet, roles)]
     return sorted(found, key=lambda one: one.path)
 
 
@@ -92,3 +101,31 @@ def _disjunctions(rulesheet: Iterable[Term]) -> Iterator[Diagnostic]:
                 yield _warning("`or` inside `or`: the language has literals there", place)
             below = inside or term[0] == "or"
             pending += [(part, below, (*place, i)) for i, part in enumerate(term) if i]
+
+
+def _no_rules(rulesheet: Iterable[Term]) -> Iterable[Diagnostic]:
+    """Warns of statements that look like rules, but conclude nothing."""
+    found: dict[str, Diagnostic] = {}
+    for index, statement in enumerate(rulesheet):
+        name = relation_of(statement)
+        if relation_of(head_of(statement)) == "distinct":
+            message = "`distinct` is built in: what concludes it is left out"
+            found.setdefault("distinct", _warning(message, (index,)))
+        elif isinstance(name, str) and _ARROW.fullmatch(name) and {*map(relation_of, statement[1:2])} & _OF_GAMES:
+            found.setdefault(name, _warning(f"`{name}` is not `<=`: this is a fact, no rule", (index, 0)))
+    return found.values()
+
+
+def _no_roles(rulesheet: Iterable[Term], roles: Sequence[Term]) -> Iterator[Diagnostic]:
+    """Warns of names that are given moves, goals or percepts as if they were roles."""
+    names = [role for role in roles if isinstance(role, str)]
+    first: dict[str, Place] = {}
+    for index, statement in enumerate(rulesheet if roles else ()):
+        head = head_of(statement)
+        if isinstance(head, tuple) and len(head) > 1 and head[0] in ("legal", "input", "goal", "sees"):
+            name = head[1]
+            if isinstance(name, str) and not is_variable(name) and name not in names:
+                first.setdefault(name, (index, 1) if head is statement else (index, 1, 1))
+    for name, place in first.items():
+        close = "".join(f"; did you mean `{role}`?" for role in difflib.get_close_matches(name, names, 1))
+        yield _warning(f"`{name}` is no role{close}", place)

@@ -13,7 +13,7 @@ from games.machine import Term
 
 def has_imperfect_information(rules: Iterable[Term]) -> bool:
     """Whether a statement concludes `sees`: a game of imperfect information (GDL-II)."""
-    return any(_relation(head_of(statement)) == "sees" for statement in rules)
+    return any(relation_of(head_of(statement)) == "sees" for statement in rules)
 
 
 def named_moves(rules: Iterable[Term], role: Term) -> list[Term]:
@@ -24,7 +24,7 @@ def named_moves(rules: Iterable[Term], role: Term) -> list[Term]:
     found: list[Term] = []
     for statement in rules:
         head = head_of(statement)
-        if isinstance(head, str) or len(head) != 3 or _relation(head) not in ("legal", "input"):
+        if isinstance(head, str) or len(head) != 3 or relation_of(head) not in ("legal", "input"):
             continue
         _, player, move = head
         if (player == role or is_variable(player)) and not _has_variable(move):
@@ -41,10 +41,11 @@ def head_of(statement: Term) -> Term:
 
 def says_init(statement: Term) -> bool:
     """Whether a fact or rule is about the first position."""
-    return _relation(head_of(statement)) == "init"
+    return relation_of(head_of(statement)) == "init"
 
 
-def _relation(atom: Term) -> Term | None:
+def relation_of(atom: Term) -> Term | None:
+    """The name of an atom's relation; None for an atom without a list."""
     return atom[0] if isinstance(atom, tuple) and atom else None
 
 

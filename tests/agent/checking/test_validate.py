@@ -11,6 +11,7 @@ from agent.checking import validate as module
 from agent.checking.validate import validate
 from agent.cli import main
 from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
+from protocol import infix, kif
 
 GOOD = """(role a)
 (init (f 1))
@@ -97,12 +98,43 @@ def test_does_of_a_state_is_an_error_of_authors(tmp_path: Path, capsys: pytest.C
         assert shown[at + 1 : at + 3] == ["    (<= terminal (did stop))", "                  ^"]
 
 
-def test_utf_16_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [GOOD.encode("utf-16"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR(\xff) \xfe"])
+def test_what_is_no_text_is_named(tmp_path: Path, content: bytes) -> None:
     """A file that is no UTF-8 text is one error that says so, not many about its words."""
     file = tmp_path / "sheet.kif"
-    file.write_bytes(GOOD.encode("utf-16"))
+    file.write_bytes(content)
     (verdict,) = validate([file], matches=0, seed=1)
-    assert [remark.message for remark in verdict.remarks] == ["no UTF-8 text, perhaps UTF-16: save it as UTF-8"]
+    assert [remark.message for remark in verdict.remarks] == ["not text in UTF-8; if it is UTF-16, save it as UTF-8"]
+
+
+def test_infix_is_read_and_has_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sheet in infix syntax is played like its prefix form; what is odd has its line, column and caret."""
+    rules = infix.write_rulesheet(kif.read_rulesheet(GOOD))
+    (verdict,) = validate([sheet(tmp_path, "good.gdl", rules)], matches=3, seed=1)
+    assert (verdict.roles, verdict.matches, verdict.remarks) == (("a",), 3, ())
+    odd = sheet(tmp_path, "odd.gdl", "% (role a)\n" + rules + "% who\nlegal(W,stop) :-\n  true(f(9)) % W\n")
+    assert main(["validate", str(odd)]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    for place, excerpt, caret in ((":10:3: ", "      true(f(9)) % W", 6), (":9:7: ", "    legal(W,stop) :-", 10)):
+        at = next(i for i, line in enumerate(lines) if line.startswith(f"{odd}{place}warning: "))
+        assert lines[at + 1 : at + 3] == [excerpt, " " * caret + "^"]
+
+
+@pytest.mark.parametrize(("invisible", "shown"), [("\u200b", "\\u200b"), ("\ufeff", "\\ufeff")])
+def test_invisible_characters_of_names_are_shown(tmp_path: Path, invisible: str, shown: str) -> None:
+    """A role's name that something invisible clings to is no role; both remarks make it visible."""
+    (verdict,) = validate([sheet(tmp_path, "sheet.kif", GOOD + f"(goal a{invisible} 0)")], matches=0, seed=1)
+    assert [remark.message for remark in verdict.remarks] == [
+        f"`a{shown}` holds an invisible character",
+        f"`a{shown}` is no role; did you mean `a`?",
+    ]
+
+
+@pytest.mark.parametrize("mark", ["\x0c", "\x85", "\u2028"])
+def test_the_line_that_is_shown_is_the_line_that_is_counted(tmp_path: Path, mark: str) -> None:
+    """Characters that are no line ends of rulesheets, such as a form feed, move no excerpt."""
+    (verdict,) = validate([sheet(tmp_path, "sheet.kif", f"; a{mark}b\n{GOOD}(next nought)\n(f")], matches=0, seed=1)
+    assert verdict.remarks[0].text.splitlines()[1:] == ["    (f", "    ^"]
 
 
 def test_good_sheet_is_played(tmp_path: Path) -> None:

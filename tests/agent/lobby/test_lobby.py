@@ -30,6 +30,7 @@ from agent.web.records import as_record
 from agent.web.transcript import Transcript
 from games import rulesheets
 from games.child_process import Bounds
+from protocol import infix, kif
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -97,9 +98,13 @@ async def test_sheet_is_checked_like_by_validate(page: Page) -> None:
     (remark,) = wrong["diagnostics"]
     assert (remark["severity"], remark["line"], remark["column"]) == ("error", 2, 1)
     assert remark["excerpt"] == "    (legal x (go)\n    ^"
+    (remark,) = (await page.post("/page/lobby/check", {"text": "\ufffdPNG\r\n\0\0(\ufffd) ) IHDR"}))["diagnostics"]
+    assert "not text" in remark["message"]
     right = await page.post("/page/lobby/check", {"text": rulesheets.text("reversi") + "(role random)"})
     assert right["roles"] == ["black", "red"]
     assert right["picture"]["svg"]
+    text = infix.write_rulesheet((*kif.read_rulesheet(rulesheets.text("reversi")), ("role", "random")))
+    assert (await page.post("/page/lobby/check", {"text": text}))["picture"] == right["picture"]
 
 
 async def test_sheet_that_explodes_costs_its_own_check_only() -> None:

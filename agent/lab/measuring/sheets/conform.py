@@ -38,13 +38,14 @@ from agent.lab.measuring.sheets.conformity import (
 )
 from agent.lab.measuring.sheets.trace_replay import MEASURABLE_SECONDS, Trace, replay
 from agent.search.kernel_groups import CIRCUIT as CIRCUIT_KERNELS
+from agent.sheet import SUFFIXES
 from games.child_process import Bounds, ChildLostError, ChildProcess, cpu_seconds
 from games.gdl.crosscheck import CrossCheck
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
 from games.machine import GameError, Interrupted, LimitError, StateMachine
-from protocol import kif
-from protocol.terms import decode
+from protocol.sheets import read_rulesheet, span
+from protocol.terms import decode, position_of
 
 SETUP_CPU_SECONDS = 60
 """CPU time for reading, checking and compiling a sheet, in each process."""
@@ -165,11 +166,11 @@ def _open_session(plan: ConformPlan) -> Callable[[SheetFiles], Iterator[SheetRep
 
 
 def _chosen(directory: Path, games: Sequence[str]) -> list[Path]:
-    known = {path.stem: path for path in sorted(directory.glob("*.kif"))}
+    known = {path.stem: path for path in sorted(directory.iterdir()) if path.suffix in SUFFIXES}
     if missing := [game for game in games if game not in known]:
         raise InputError(f"{directory}: no rulesheet {', '.join(missing)}")
     if not known:
-        raise InputError(f"{directory}: no rulesheets (*.kif)")
+        raise InputError(f"{directory}: no rulesheets (*{', *'.join(SUFFIXES)})")
     return [known[game] for game in games or known]
 
 
@@ -228,7 +229,7 @@ def check_sheet(files: SheetFiles, plan: ConformPlan, sheet: SheetReport) -> Non
     begin = cpu_seconds()
     with _CpuBound(SETUP_CPU_SECONDS):
         source = decode(files.rules)
-        checked = check(kif.read_rulesheet(source))
+        checked = check(read_rulesheet(source))
         machine: StateMachine | None = None
         if plan.compile_machine is not None:
             try:
@@ -280,7 +281,7 @@ def _cross_check(
 
 
 def _line(source: str, statement: int) -> str:
-    return f"line {kif.locate(source, (statement,)).line}: "
+    return f"line {position_of(source, span(source, (statement,))[0]).line}: "
 
 
 class _CpuBound:

@@ -71,6 +71,7 @@ def test_no_roles() -> None:
         ("(goal white high)", "no integer, so no goal"),
         (f"(goal white 1{'0' * 5000})", "no integer, so no goal"),
         ("(<= (next p) (unknown a))", "never true"),
+        ("(:- (next p) (true p))", "`:-` is not `<=`: this is a fact, no rule"),
         ("(<= (next p) (not (true (step ?any))))", "for no"),
         ("(<= (next (step (s ?x))) (true (step ?x)))", "without end"),
     ],
@@ -100,6 +101,12 @@ def test_oddities_are_warnings(extra: str, message: str) -> None:
         ("(init (goal 1))", (8, 1), "`goal` is a word of the language, here a function"),
         ("(succ 1 terminal)", (8, 2), "`terminal` is a word of the language, here a constant"),
         ("(sees white 1)", (8,), "`sees` makes it a game of imperfect information (GDL-II)"),
+        ("(distinct white black)", (8,), "`distinct` is built in: what concludes it is left out"),
+        ("(distinct a a) (distinct a)", (8,), "`distinct` is built in: what concludes it is left out"),
+        ("(<= (distinct ?x ?y) (succ ?x ?y))", (8,), "`distinct` is built in: what concludes it is left out"),
+        ("(<= (input blakc wait) (succ 1 2)) (legal blakc wait)", (8, 1, 1), "`blakc` is no role; did you mean `bl"),
+        ("(goal north 1) (goal north 2)", (8, 1), "`north` is no role"),
+        ("(init “q\u200b”)", (8, 1), "`“q\u200b”` holds an invisible character"),
         ("(<= (next q) (succ ?x 2) (not (succ ?x ?y)))", (8,), "read as `for no ?y`; ggp-base's prover leaves the li"),
     ],
 )
@@ -118,11 +125,14 @@ def test_a_word_for_authors(extra: str, place: tuple[int, ...], message: str) ->
         "(<= (free ?x) (not (true (step ?x)))) (<= (next (q ?x)) (succ ?x ?y) (free ?x))",
         "(<= (next (on ?f)) (true ?f)) (init (f (g 1)))",
         "(<= (next q) (or (true q) (and (succ 1 2) (not (true q)))))",
+        "(<= (role ?x) (third ?x)) (third gray) (goal gray 0) (<= (legal ?x stop) (third ?x))",
     ],
 )
 def test_no_word_where_nothing_is_wrong(extra: str) -> None:
     """Facts made by rules, relations for top-down provers, facts as variables: nothing is called impossible."""
-    assert not [found for found in checked(GAME + extra).diagnostics if "never" in found.message]
+    assert not [
+        found for found in checked(GAME + extra).diagnostics if "never" in found.message or "no role" in found.message
+    ]
 
 
 def test_after_an_error_nothing_is_said_of_what_is_missing() -> None:
