@@ -97,11 +97,12 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
         content = _read(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    return examine_text(path, decode(content))
+    return examine_text(path, content)
 
 
-def examine_text(path: Path, source: str) -> tuple[Sheet | None, list[Remark]]:
+def examine_text(path: Path, text: str | bytes) -> tuple[Sheet | None, list[Remark]]:
     """Returns the sheet of this text, None if there are errors, and all remarks on it; `path` is its name in them."""
+    source = decode(text)
     if "\0" in source:
         message = "not text in UTF-8; if it is UTF-16, save it as UTF-8"
         return None, [Remark("error", message, None, f"{path}: error: {message}")]
@@ -109,8 +110,8 @@ def examine_text(path: Path, source: str) -> tuple[Sheet | None, list[Remark]]:
         rulesheet = sheets.read_rulesheet(source)
         checked = check(rulesheet)
     except TextError as error:
-        text = point_out(path, source, error.position, "error", error.message)
-        return None, [Remark("error", error.message, error.position, text)]
+        shown = point_out(path, source, error.position, "error", error.message)
+        return None, [Remark("error", error.message, error.position, shown)]
     except InvalidRulesError as error:
         return None, [_remark(path, source, diagnostic) for diagnostic in error.diagnostics]
     remarks = [_remark(path, source, diagnostic) for diagnostic in checked.diagnostics]

@@ -11,6 +11,7 @@ from agent.checking import validate as module
 from agent.checking.validate import validate
 from agent.cli import main
 from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
+from agent.sheet import examine_text
 from protocol import infix, kif
 
 GOOD = """(role a)
@@ -160,3 +161,10 @@ def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "no rulesheets in this folder" in capsys.readouterr().err
     assert main(["validate", "nothing"]) == WRONG_INPUT
     assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_a_byte_order_mark_moves_no_place(start: str) -> None:
+    """Text that is pasted with one has its remarks in the same lines."""
+    _, (remark,) = examine_text(Path("sheet"), start + GOOD + "(<= (next (f 3)) (true (f 9)))")
+    assert (remark.position, "is never true" in remark.message) == ((7, 18), True)

@@ -129,7 +129,7 @@ def test_a_word_for_authors(extra: str, place: tuple[int, ...], message: str) ->
     ],
 )
 def test_no_word_where_nothing_is_wrong(extra: str) -> None:
-    """Facts made by rules, relations for top-down provers, facts as variables: roles by rule: nothing is called wrong."""
+    """Facts or roles by rules, relations for top-down provers, facts as variables: nothing is called wrong."""
     told = " ".join(found.message for found in checked(GAME + extra).diagnostics)
     assert "never" not in told
     assert "no role" not in told
