@@ -12,43 +12,21 @@ from agent.commands import inspect, match, ping, play, replay, serve, validate
 from agent.commands.completion import add_completion
 from agent.commands.options import DIFFERENT, INTERRUPTED, UNREAD, WRONG_INPUT, write_json
 from agent.console import open_streams, quietness
-from agent.lab.commands import (
-    balance,
-    bench,
-    conform,
-    gaps,
-    ladder,
-    learn,
-    perft,
-    rate,
-    soak,
-    solve,
-    tactics,
-    tournament,
-    train,
-)
+from agent.lab.commands import balance, bench, conform, ladder, learn, rate, tournament
 
-LABORATORY = (bench, conform, ladder, tactics, perft, solve, soak, gaps, train)
+LABORATORY = (bench, conform, ladder)
 """Commands below `ggp-agent lab`, in the order of its help."""
-
-MOVED = {
-    **{module.__name__.rpartition(".")[2]: f"lab {module.__name__.rpartition('.')[2]}" for module in LABORATORY},
-    "agree": "lab conform --native",
-    "strength": "tournament --balanced",
-}
-"""Names of commands in release 0.1, with their names now. To be dropped in 0.3."""
-
 
 REQUIRED = ("aiohttp", "aiohttp_sse", "clingo", "numba", "numpy", "prometheus_client", "rich", "shtab")
 """Packages of others, which pip leaves out where it is told to, and which a copied folder lacks."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit status."""
+def main(argv: Sequence[str] | None = None, parser: argparse.ArgumentParser | None = None) -> int:
+    """Runs one command, by default of `make_parser`, and returns its exit status."""
     open_streams()
     try:
         try:
-            return _main(argv)
+            return _main(argv, parser or make_parser())
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -57,12 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return UNREAD
 
 
-def _main(argv: Sequence[str] | None) -> int:
+def _main(argv: Sequence[str] | None, parser: argparse.ArgumentParser) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments and arguments[0] in MOVED:
-        print(f"`ggp-agent {arguments[0]}` is now `ggp-agent {MOVED[arguments[0]]}`", file=sys.stderr)
-        return WRONG_INPUT
-    options = make_parser().parse_args(arguments)
+    options = parser.parse_args(arguments)
     options.arguments = arguments
     if missing := [name for name in REQUIRED if find_spec(name) is None]:
         python = ".".join(map(str, sys.version_info[:2]))
@@ -134,8 +109,8 @@ def make_parser() -> argparse.ArgumentParser:
         command.add(commands)
     laboratory = commands.add_parser(
         "lab",
-        help="measure and train (see `ggp-agent lab --help`)",
-        description="Measures speed and strength, checks circuits and servers, trains the native games.",
+        help="measure speed and strength, check circuits (see `ggp-agent lab --help`)",
+        description="Measures speed and strength, and checks circuits.",
     )
     below = laboratory.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in LABORATORY:

@@ -1,11 +1,10 @@
 """The native families of games: the one list of them.
 
-An entry of `FAMILIES` is all that a family needs to be known. It names three packages, whose modules are imported when
+An entry of `FAMILIES` is all that a family needs to be known. It names two packages, whose modules are imported when
 they are first needed, as each loads kernels:
 - `rules`: `recognise` with `recognise(machine)` and `bind(machine)`, which raises `NotRecognised` instead of returning
   None, and `verify` with `count_agreeing(machine, binding, positions, seed)`;
-- `engine`: its `KERNELS` (an `agent.search.kernel_groups.KernelGroup`), and `engine` with `make_engine(machine, role)`;
-- `trainer`: `command` with `add_options(parser)` and `train(options)`; None for a family that is not trained.
+- `engine`: its `KERNELS` (an `agent.search.kernel_groups.KernelGroup`), and `engine` with `make_engine(machine, role)`.
 """
 
 from __future__ import annotations
@@ -40,8 +39,6 @@ class Family:
     """Package of its rules and their recognition."""
     engine: str
     """Package of its engine."""
-    trainer: str | None = None
-    """Package of its training."""
 
     def recognise(self, machine: CircuitMachine) -> Binding | None:
         """The binding of a compiled rulesheet to this family; None for any other game."""
@@ -66,7 +63,7 @@ class Family:
 
 
 FAMILIES = (
-    Family("reversi", "Reversi", "games.native.reversi", "agent.search.reversi", "agent.lab.training.reversi"),
-    Family("blokbox", "Blokbox", "games.native.blokbox", "agent.search.blokbox", "agent.lab.training.blokbox"),
+    Family("reversi", "Reversi", "games.native.reversi", "agent.search.reversi"),
+    Family("blokbox", "Blokbox", "games.native.blokbox", "agent.search.blokbox"),
 )
 """All families, in the order in which they are tried."""

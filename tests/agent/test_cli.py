@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from agent.checking import describe
-from agent.cli import LABORATORY, MOVED, main, make_parser
+from agent.cli import LABORATORY, main, make_parser
 from agent.commands.options import INTERRUPTED, OK, WRONG_INPUT, default_memory, usable_memory
 from agent.kernels import progress
 from agent.refereeing import agent_process
@@ -88,24 +88,8 @@ def test_lab_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
         main(["lab", "--help"])
     assert exit_info.value.code == OK
     shown = capsys.readouterr().out
-    for name in ("bench", "conform", "tactics", "perft", "solve", "soak", "gaps", "train"):
+    for name in ("bench", "conform", "ladder"):
         assert f"\n    {name}" in shown
-
-
-@pytest.mark.parametrize("command", MOVED)
-def test_moved_command_says_where_it_is(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A command of release 0.1 is refused with one line that holds its new name."""
-    message = fails([command, "tic_tac_toe"], capsys)
-    assert message == f"`ggp-agent {command}` is now `ggp-agent {MOVED[command]}`\n"
-
-
-@pytest.mark.parametrize("moved", MOVED.values())
-def test_moved_command_exists_under_its_new_name(moved: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its help mentions the option of the new name, if it has one."""
-    with pytest.raises(SystemExit) as exit_info:
-        main([*(word for word in moved.split() if not word.startswith("-")), "--help"])
-    assert exit_info.value.code == OK
-    assert moved.split()[-1] in capsys.readouterr().out
 
 
 def test_unknown_game_is_named_with_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +110,7 @@ def test_memory_is_in_the_users_folder_for_state(tmp_path: Path, monkeypatch: py
         assert memory() == tmp_path / "ggp-agent" / "memory"
         assert memory("--memory", "here") == Path("here")
         assert memory("--no-memory") is None
-    for command in (["tournament", "chess", "--players", "legal"], ["lab", "bench"], ["lab", "soak"]):
+    for command in (["tournament", "chess", "--players", "legal"], ["lab", "bench"]):
         assert not hasattr(make_parser().parse_args(command), "memory")
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     assert default_memory() == Path.home() / ".local" / "state" / "ggp-agent" / "memory"
@@ -183,10 +167,7 @@ def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixt
     [
         ["inspect", FILE],
         ["tournament", FILE, "--players", "general@1,tree@1"],
-        ["lab", "gaps", FILE],
-        ["lab", "soak", FILE],
         ["lab", "bench", FILE],
-        ["lab", "bench", FILE, "--search"],
         ["lab", "conform", FILE, "--native"],
     ],
 )
@@ -296,20 +277,6 @@ def test_result_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     """A result file in a folder that does not exist is an error, not a traceback."""
     file = tmp_path / "missing" / "result.json"
     assert str(file) in fails(["lab", "bench", "tic_tac_toe", "--seconds", "0", "--json", str(file)], capsys)
-
-
-def test_bench_search_measures_the_tree_until_a_game_is_solved(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The benchmark measures raw playouts, and a tree until it is solved, on one core and, if there are two, on two."""
-    result = tmp_path / "bench.json"
-    assert main(["lab", "bench", "tic_tac_toe", "--search", "--seconds", "0.1", "--json", str(result)]) == OK
-    (row,) = json.loads(result.read_text())["rows"]
-    assert row["game"] == "tic_tac_toe"
-    assert row["solved"]
-    assert row["raw_playouts_per_s"] > 0
-    assert (row["search_playouts_per_s_two_cores"] is not None) == (len(os.sched_getaffinity(0)) > 1)
-    assert "solved" in capsys.readouterr().out
 
 
 def test_bench_has_a_row_per_game_and_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,13 +15,14 @@ from agent.checking import ping
 from agent.cli import main
 from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT
 from agent.lab.commands import tournament
-from agent.lab.measuring.servers import gaps, soak
-from agent.lab.measuring.servers.gaps import GapRecord
-from agent.lab.measuring.servers.soak import SoakReport
 from agent.refereeing import hosting
 from games.families import Family
 from games.machine import LimitError
 from tests.agent.lab.jobs.losing import Loser
+from tests.instruments import gaps, soak
+from tests.instruments.__main__ import instrument
+from tests.instruments.gaps import GapRecord
+from tests.instruments.soak import SoakReport
 
 DEAD_END = """
 (role a) (init (f 1)) (<= (legal a go) (true (f 1))) (<= (next (f 2)) (does a go))
@@ -90,14 +91,14 @@ def _own_signals() -> Iterator[None]:
 def test_soak(late: int, illegal: int, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A late or an illegal reply fails it."""
     monkeypatch.setattr(soak, "soak", lambda *_: SoakReport(turns=2, late=late, illegal=illegal))
-    assert main(["lab", "soak", "tic_tac_toe"]) == status
+    assert instrument(["soak", "tic_tac_toe"]) == status
 
 
 @pytest.mark.parametrize(("illegal", "status"), [((1, 1), OK), ((0, 2), DIFFERENT), ((2, 0), DIFFERENT)])
 def test_gaps(illegal: tuple[int, int], status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One illegal move after a gap may be bad luck; a second one in any match fails it."""
     monkeypatch.setattr(gaps, "play_match", lambda machine, seed: GapRecord(seed, 1, 0, illegal=illegal[seed]))
-    assert main(["lab", "gaps", "tic_tac_toe", "--matches", "2"]) == status
+    assert instrument(["gaps", "tic_tac_toe", "--matches", "2"]) == status
 
 
 @pytest.mark.parametrize(("agreeing", "status"), [(10, OK), (9, DIFFERENT)])
@@ -130,7 +131,7 @@ def test_solve(
     """A score that is not the best one of the file fails it; a position without scores cannot."""
     file, result = tmp_path / "problems.obf", tmp_path / "result.json"
     file.write_text("".join(f"{BOARD} X; {scores}\n" for scores in lines))
-    status = main(["lab", "solve", str(file), "--megabytes", "1", "--json", str(result), *options])
+    status = instrument(["solve", str(file), "--megabytes", "1", "--json", str(result), *options])
     assert status == (OK if all(statuses) else DIFFERENT)
     rows: list[dict[str, Any]] = json.loads(result.read_text())
     assert [row["right"] for row in rows] == statuses
@@ -144,5 +145,5 @@ def test_solve_without_problems(text: str | None, tmp_path: Path, capsys: pytest
     file = tmp_path / "problems.obf"
     if text is not None:
         file.write_text(text)
-    assert main(["lab", "solve", str(file)]) == WRONG_INPUT
+    assert instrument(["solve", str(file)]) == WRONG_INPUT
     assert str(file) in capsys.readouterr().err

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
 def _conform(options: argparse.Namespace) -> tuple[int, object]:
     from agent.kernels.progress import prepare
-    from agent.lab.measuring.sheets.conform import ConformPlan, conform
+    from agent.lab.conform.sheets import ConformPlan, conform
     from agent.sheet import find
 
     target = find(options.target)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent.commands.options import Commands
-    from agent.lab.training.general import Version
+    from agent.lab.learn import Version
 
 
 def add(commands: Commands) -> None:
@@ -55,7 +55,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Learns, and prints a line for each version. Raises `InputError`."""
     from agent.kernels.progress import prepare
-    from agent.lab.training.general import learn
+    from agent.lab.learn import learn
     from agent.sheet import load
 
     if options.memory is None:

@@ -1,7 +1,7 @@
 """A static evaluation of who will run out of moves first, by the placements of both players.
 
 The evaluation is the logit of winning: a weighted sum of the differences of both players' features, with weights by
-stage of the match, fitted by `agent.lab.training.blokbox.regression`.
+stage of the match, fitted by `tests.instruments.training.blokbox.regression`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from games.native.blokbox.variant import BlokboxVariant
 
 @dataclass(frozen=True)
 class GeneralWeights:
-    """Weights for variants without a network, fitted by `agent.lab.training.blokbox.regression`."""
+    """Weights for variants without a network, fitted by `tests.instruments.training.blokbox.regression`."""
 
     evaluation: NDArray[np.float64]
     """[N_STAGES, evaluation.N_FEATURES + 1]: see `evaluation.value_logit`."""

@@ -22,11 +22,11 @@ from agent.helpers.connection import connect
 from agent.lab.jobs.executor import JobDone, Started, Task
 from agent.lab.jobs.local import LocalExecutor
 from agent.lab.jobs.ray_executor import RayExecutor
-from agent.lab.training.reversi.campaign import ReversiCampaign, run
 from agent.search.reversi.training.self_play import SelfPlaySettings
 from tests.agent.lab.jobs.contract import check_losses, check_results
 from tests.agent.lab.jobs.jobs import Dice, dice, slower_each_time, thrown
 from tests.agent.surroundings import trapped
+from tests.instruments.training.reversi.campaign import ReversiCampaign, run
 from tests.ports import refusing_port
 
 ray = pytest.importorskip("ray", reason="needs Ray (the extra `cluster`)")

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.lab.training.blokbox.matches import MoveLister
 from agent.search.alphabeta.table import new_table
 from agent.search.blokbox.guiding.tuning import tuning_for
 from agent.search.blokbox.proving.alphabeta import MAX_DEPTH, WIN
@@ -24,6 +23,7 @@ from agent.search.reversi.weights.shipped import TRAINED, weights_for
 from games.native.blokbox.rules import play
 from games.native.blokbox.variant import BlokboxVariant, Cell, Shape
 from games.native.reversi.rules import ReversiPosition, cells_of
+from tests.instruments.training.blokbox.matches import MoveLister
 
 SIZE = 10
 PIECES: tuple[tuple[Cell, ...], ...] = (

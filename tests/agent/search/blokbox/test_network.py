@@ -10,9 +10,6 @@ import pytest
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.lab.training.blokbox.learning import NetworkTrainer, new_network
-from agent.lab.training.blokbox.matches import MoveLister
-from agent.lab.training.blokbox.self_play import self_play
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
 from agent.search.blokbox.guiding.judgement import hardest_move, priors_of_moves, win_probability
 from agent.search.blokbox.guiding.network import Network, new_network_workspace, no_network
@@ -22,6 +19,9 @@ from agent.search.blokbox.weights.networks import Geometry, lay_out, load, save,
 from games.native.blokbox.rules import new_placement_workspace, play
 from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant, Cell, Shape
 from tests.agent.search.blokbox.sheet import own_binding
+from tests.instruments.training.blokbox.learning import NetworkTrainer, new_network
+from tests.instruments.training.blokbox.matches import MoveLister
+from tests.instruments.training.blokbox.self_play import self_play
 
 Position = NDArray[np.uint64]
 GO = np.zeros(1, np.uint8)

@@ -11,12 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.cli import main
 from agent.lab.jobs.inline import InlineExecutor
-from agent.lab.training.blokbox.campaign import BlokboxCampaign, run
-from agent.lab.training.blokbox.matches import TreePlayer, compare
-from agent.lab.training.blokbox.regression import fit
-from agent.lab.training.blokbox.self_play import SelfPlaySamples, self_play
 from agent.search.blokbox import tree as puct
 from agent.search.blokbox.guiding import evaluation
 from agent.search.blokbox.guiding.tuning import GeneralWeights, tuning_for
@@ -29,6 +24,11 @@ from games.native.blokbox.rules import list_moves, new_placement_workspace, plac
 from games.native.blokbox.variant import TURN, BlokboxVariant, Shape
 from tests.agent.search.blokbox.sheet import own_binding
 from tests.circuits import own_machine
+from tests.instruments.__main__ import instrument
+from tests.instruments.training.blokbox.campaign import BlokboxCampaign, run
+from tests.instruments.training.blokbox.matches import TreePlayer, compare
+from tests.instruments.training.blokbox.regression import fit
+from tests.instruments.training.blokbox.self_play import SelfPlaySamples, self_play
 
 Position = NDArray[np.uint64]
 GO = np.zeros(1, np.uint8)
@@ -209,11 +209,11 @@ def test_what_was_trained_is_shipped_on_request(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(general, "SHIPPED", shipped / "weights.npz")
     monkeypatch.setattr(compiling, "compile_rules", lambda rules: own_machine("blokbox"))
     monkeypatch.setattr(recognising, "recognise", lambda machine: own_binding())
-    command = ["lab", "train", "blokbox", "blokbox", str(tmp_path / "work"), "--rounds", "1", "--games", "2"]
+    command = ["train", "blokbox", "blokbox", str(tmp_path / "work"), "--rounds", "1", "--games", "2"]
     command += ["--visits", "30", "--match-games", "2", "--scratch", "--cores", "1"]
-    assert main(command) == 0
+    assert instrument(command) == 0
     assert not list(shipped.iterdir())
-    assert main([*command, "--install", "--install-general"]) == 0
+    assert instrument([*command, "--install", "--install-general"]) == 0
     network, geometry = networks.load(shipped / "blokbox.npz")
     assert geometry.size == (14, 14)
     assert np.isfinite(network.rows).all()

@@ -12,10 +12,6 @@ import pytest
 from agent.cli import main
 from agent.lab.jobs.inline import InlineExecutor
 from agent.lab.tally import Tally
-from agent.lab.training.reversi import campaign
-from agent.lab.training.reversi.campaign import ReversiCampaign, run
-from agent.lab.training.reversi.held_out import held_out_error
-from agent.lab.training.reversi.matches import Limited, compare, openings
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import UNLIMITED, EngineMismatchError, Opinion
 from agent.search.registry import engines_for
@@ -33,6 +29,11 @@ from games.native.reversi.recognise import recognise
 from games.native.reversi.rules import ReversiVariant, central_start, rectangle
 from tests.agent.search.stopping import StopWhen, never
 from tests.circuits import own_machine
+from tests.instruments.__main__ import instrument
+from tests.instruments.training.reversi import campaign
+from tests.instruments.training.reversi.campaign import ReversiCampaign, run
+from tests.instruments.training.reversi.held_out import held_out_error
+from tests.instruments.training.reversi.matches import Limited, compare, openings
 
 
 @pytest.fixture(scope="module", params=["reversi_holes", "reversi_keep_turn"])
@@ -188,8 +189,8 @@ def test_campaign_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.M
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`perft` and `conform --native` print and write their findings; unknown variants are an error."""
     result = tmp_path / "result.json"
-    assert main(["lab", "perft", "6", "--json", str(result)]) == 0
+    assert instrument(["perft", "6", "--json", str(result)]) == 0
     assert json.loads(result.read_text())["leaves"] == 8200
     assert main(["lab", "conform", "reversi", "--native", "--positions", "500"]) == 0
     assert "positions agree" in capsys.readouterr().out
-    assert main(["lab", "train", "reversi", "nothing", str(tmp_path)]) == 2
+    assert instrument(["train", "reversi", "nothing", str(tmp_path)]) == 2

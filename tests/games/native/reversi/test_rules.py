@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from games.native.reversi.perft import perft
 from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of, rectangle
+from tests.instruments.reversi_perft import perft
 
 SIX_BY_SIX = ReversiVariant(rectangle(6, 6), (1 << 19 | 1 << 26, 1 << 18 | 1 << 27))
 

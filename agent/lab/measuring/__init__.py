@@ -1,1 +1,0 @@
-"""Measurements of `speed`, `strength`, rulesheets (`sheets`) and `servers`, for commands."""
