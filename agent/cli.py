@@ -39,7 +39,7 @@ MOVED = {
 """Names of commands in release 0.1, with their names now. To be dropped in 0.3."""
 
 
-REQUIRED = ("aiohttp", "aiohttp_sse", "clingo", "numba", "numpy", "prometheus_client", "rich", "shtab")
+REQUIRED = ("aiohttp", "clingo", "numba", "numpy", "prometheus_client", "rich", "shtab")
 """Packages of others, which pip leaves out where it is told to, and which a copied folder lacks."""
 
 
