@@ -64,10 +64,11 @@ async def browser() -> AsyncIterator[Any]:
 
 @dataclass
 class Window:
-    """An open page, its requests, and its errors."""
+    """An open page, its requests, its WebSockets, and its errors."""
 
     page: Any
     requests: list[str]
+    sockets: list[str]
     problems: list[str]
 
     async def see(self, selector: str) -> Any:
@@ -119,9 +120,10 @@ class Windows:
             await context.add_init_script(script)
         else:
             context = beside.page.context
-        window = Window(await context.new_page(), [], [])
+        window = Window(await context.new_page(), [], [], [])
         self._windows.append(window)
         window.page.on("request", lambda request: window.requests.append(request.url))
+        window.page.on("websocket", lambda socket: window.sockets.append(socket.url))
         window.page.on("pageerror", lambda error: window.problems.append(str(error)))
         window.page.on(
             "console",

@@ -145,7 +145,7 @@ async def test_new_page_takes_the_place_of_the_oldest(monkeypatch: pytest.Monkey
         for socket in sockets:
             assert (await socket.receive_json())["matches"] == []
         for socket in sockets[:2]:
-            assert (await socket.receive(60)).type == aiohttp.WSMsgType.CLOSED
+            assert (await asyncio.wait_for(socket.receive(), 60)).type == aiohttp.WSMsgType.CLOSED
         gallery.add(Transcript(gallery.new_key("m"), "m", ("a",), ("",), start_clock=1, play_clock=1))
         for socket in sockets[2:]:
             assert (await socket.receive_json())["matches"][0]["game"] == "m"
