@@ -253,7 +253,8 @@ class Site:
                     listening.cancel()
                     await asyncio.gather(sending, listening, return_exceptions=True)
             if not sending.cancelled():
-                with contextlib.suppress(ConnectionError):
+                # The page was closed, or there is nothing to look at any more: it is told so when it asks again.
+                with contextlib.suppress(ConnectionError, web.HTTPException):
                     sending.result()
         finally:
             self._streams.pop(task, None)
