@@ -17,7 +17,7 @@ from agent.lab.commands import balance, bench, conform, ladder, learn, rate, tou
 LABORATORY = (bench, conform, ladder)
 """Commands below `ggp-agent lab`, in the order of its help."""
 
-REQUIRED = ("aiohttp", "aiohttp_sse", "clingo", "numba", "numpy", "prometheus_client", "rich", "shtab")
+REQUIRED = ("aiohttp", "clingo", "numba", "numpy", "prometheus_client", "rich", "shtab")
 """Packages of others, which pip leaves out where it is told to, and which a copied folder lacks."""
 
 

@@ -40,8 +40,9 @@ MAX_BODY = 32 << 20
 _MAX_REQUEST_LINE = 1 << 20
 """Longest request line, in bytes: a GET holds its message there."""
 
-_MAX_HEADER = 1 << 13
-"""Longest other header line, in bytes; 128 lines at most."""
+_MAX_HEADER = 1 << 20
+"""Longest other header line, in bytes; 128 lines at most. A browser sends the cookies of all programs at `localhost`,
+whatever the port, in one line: up to 180 of 4 KiB."""
 
 _PARSE_INLINE = 1 << 14
 """Longest message parsed in the event loop, in bytes (about a millisecond); threads parse longer ones."""
@@ -187,21 +188,23 @@ def make_app(
 
 
 def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> Runner:
-    """A runner with the protocol's limits: long request lines (START in a GET), undecoded bodies, no access log, and
-    bounds of memory (`protocol.connections`).
+    """A runner with the protocol's limits, see `http_options`, and bounds of memory (`protocol.connections`).
 
     On shutdown, requests in progress have `shutdown_timeout` seconds left.
     """
-    return Runner(
-        app,
-        access_log=None,
-        auto_decompress=False,
-        max_line_size=_MAX_REQUEST_LINE,
-        max_field_size=_MAX_HEADER,
-        lingering_time=_LINGERING,
-        logger=_http_log,
-        shutdown_timeout=shutdown_timeout,
-    )
+    return Runner(app, lingering_time=_LINGERING, shutdown_timeout=shutdown_timeout, **http_options())
+
+
+def http_options() -> dict[str, Any]:
+    """Options of a server's runner: long request lines (START in a GET) and headers, undecoded bodies, no access log,
+    malformed HTTP in one line of the log."""
+    return {
+        "access_log": None,
+        "auto_decompress": False,
+        "max_line_size": _MAX_REQUEST_LINE,
+        "max_field_size": _MAX_HEADER,
+        "logger": _HttpLog(log),
+    }
 
 
 def gatekeeper(networks: Collection[Network]) -> Gatekeeper:
@@ -233,6 +236,8 @@ async def _end_parsers(app: web.Application) -> None:
 
 async def _finish(request: web.Request, response: web.StreamResponse) -> None:
     """Makes a reply the last one of its connection, which browsers take for what it says it is."""
+    if isinstance(response, web.WebSocketResponse):
+        return
     response.force_close()
     response.headers["Connection"] = "close"
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -289,20 +294,23 @@ def _connection(request: web.Request) -> Connection:
     return connection
 
 
-class _NoTraceback(logging.Filter):
-    """Logs malformed HTTP in one line: a traceback into aiohttp helps nobody."""
+class _HttpLog(logging.LoggerAdapter[logging.Logger]):
+    """The log of a server's HTTP: what is malformed in one line, the same line once."""
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, HttpProcessingError):
-            reason = error.message.partition("\n")[0].rstrip(":")[:_LONGEST_REASON]
-            record.levelno, record.levelname, record.exc_info = logging.WARNING, "WARNING", None
-            record.msg, record.args = "%s: what came is no HTTP request: %s", (record.getMessage(), reason)
-        return True
+    def __init__(self, logger: logging.Logger) -> None:
+        super().__init__(logger)
+        self._told: set[str] = set()
 
-
-_http_log = logging.getLogger("protocol.server.http")
-_http_log.addFilter(_NoTraceback())
+    def log(self, level: int, msg: object, *args: object, exc_info: Any = None, **named: Any) -> None:
+        if level < logging.WARNING or not isinstance(exc_info, HttpProcessingError):
+            super().log(level, msg, *args, exc_info=exc_info, **named)
+            return
+        # A traceback into aiohttp helps nobody, and a long line may be somebody's cookies.
+        reason = re.split(r":? *\n| when reading:", exc_info.message)[0][:_LONGEST_REASON]
+        line = f"{str(msg) % args}: what came is no HTTP request: {reason}"
+        if line not in self._told and len(self._told) < _MOST_STRANGERS:
+            self._told.add(line)
+            super().log(logging.WARNING, "%s", line)
 
 
 async def _preflight(request: web.Request) -> web.Response:

@@ -15,16 +15,15 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
-from aiohttp_sse import EventSourceResponse
 
 from agent import bounded_json
 from agent.lobby.child import Child
 from agent.refereeing.record import new_match_id
 from agent.search.levels import PREFIX
 from agent.web.access import TOKEN_HEADER
-from agent.web.feed import MOST_LINE
+from agent.web.feed import MOST_MESSAGE
 from agent.web.records import record_key
-from agent.web.site import SECURITY
+from agent.web.site import SECURITY, Send
 from agent.web.transcript import Transcript
 
 log = logging.getLogger(__name__)
@@ -50,7 +49,8 @@ KNOCK_SECONDS = 0.1
 FORWARDED = ("Content-Type", "Content-Disposition")
 """Headers of answers of a match's process that are passed on."""
 
-_EVENT_END = b"\r\n\r\n"
+_CUT_OFF = (aiohttp.ClientError, OSError, ValueError, TypeError)
+"""Errors of a connection to a match's process: `TypeError` is that of a WebSocket that was closed."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,6 @@ class MatchProcess:
             "http://localhost",
             connector=aiohttp.UnixConnector(str(self._socket), limit=0),
             timeout=aiohttp.ClientTimeout(total=None),
-            read_bufsize=MOST_LINE,
         )
         self._running = asyncio.create_task(self._run())
 
@@ -185,20 +184,17 @@ class MatchProcess:
                 await self.over.wait()
             return None
 
-    async def pass_on(self, stream: EventSourceResponse) -> None:
-        """Passes on the events of this match until it is over."""
+    async def pass_on(self, send: Send) -> None:
+        """Passes on what the process tells of this match until it is over. Raises `ConnectionError`."""
         if not self.answers.is_set():
-            await stream.send(json.dumps(self.transcript.view()), event="match")
+            await send(json.dumps(self.transcript.view()))
             await self.answers.wait()
         while not self.over.is_set():
             try:
-                async with self._session.get("/page/events", params={"match": self.key}) as events:
-                    while event := await events.content.readuntil(_EVENT_END):
-                        await stream.write(event)
-            except (aiohttp.ClientError, OSError, ValueError) as error:
-                if isinstance(error, ConnectionResetError):
-                    # The page was closed.
-                    raise
+                async with self._follow(f"/page/matches/{self.key}") as socket:
+                    while True:
+                        await send(await socket.receive_str())
+            except _CUT_OFF as error:
                 log.debug("%s: %s", self.key, error)
             # `wait_for` of Python 3.11 may swallow a cancellation that comes at the same time.
             with contextlib.suppress(TimeoutError):
@@ -214,7 +210,7 @@ class MatchProcess:
                 self._host = await self._hosts.take()
                 self._host.input.write(json.dumps(self._data()).encode())
                 self._host.input.close()
-                following = asyncio.create_task(self._follow())
+                following = asyncio.create_task(self._keep_summary())
                 try:
                     failure = await self._host.wait()
                 finally:
@@ -250,17 +246,19 @@ class MatchProcess:
             "socket": str(self._socket),
         }
 
-    async def _follow(self) -> None:
-        """Keeps the summary."""
+    def _follow(self, path: str) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientWebSocketResponse]:
+        return self._session.ws_connect(path, max_msg_size=MOST_MESSAGE)
+
+    async def _keep_summary(self) -> None:
         while True:
             try:
-                async with self._session.get("/page/events") as events:
+                async with self._follow("/page/matches") as socket:
                     self.answers.set()
-                    async for line in events.content:
-                        if line.startswith(b"data:"):
-                            self._summary = bounded_json.loads(line[5:].decode())["matches"][0]
-                            self._changed(self.key)
-            except (aiohttp.ClientError, OSError, ValueError) as error:
+                    while True:
+                        overview = await socket.receive_json(loads=bounded_json.loads)
+                        self._summary = overview["matches"][0]
+                        self._changed(self.key)
+            except _CUT_OFF as error:
                 log.debug("%s: %s", self.key, error)
             await asyncio.sleep(KNOCK_SECONDS)
 

@@ -22,7 +22,7 @@ from agent.search.levels import LEVELS
 from agent.web.access import Access
 from agent.web.gallery import Gallery
 from agent.web.records import Records, read_record, record_key
-from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, json_body
+from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, is_socket, json_body
 from agent.web.transcript import Transcript
 from games import kernel_cache, rulesheets
 from protocol.client import given_twice
@@ -126,11 +126,22 @@ class LobbySite(Site):
                 return as_json(self._lobby())
             case ["page", "lobby", "sheets", name] if name in rulesheets.names():
                 return as_json({"name": name, "text": rulesheets.text(name)})
+            case ["page", "matches", key] if is_socket(request) and (match := self._running(key)) is not None:
+
+                async def view(version: int) -> dict[str, Any]:
+                    return await self._view(await self._transcript(key), version)
+
+                return await self.show(request, key, view, MATCH_SECONDS, match.pass_on)
             case ["page", "matches", key, *_] if (match := self._running(key)) is not None:
                 if (answer := await match.forward(request)) is not None:
                     return answer
             case ["page", "benches", key]:
-                return as_json(self._bench(key).view())
+                bench = self._bench(key)
+
+                async def report(_: int) -> dict[str, Any]:
+                    return bench.view()
+
+                return await self.show(request, key, report, OVERVIEW_SECONDS)
         return await super()._show(request)
 
     async def _draw(self) -> None:
@@ -169,24 +180,6 @@ class LobbySite(Site):
 
     async def _view(self, transcript: Transcript, since: int) -> dict[str, Any]:
         return {**await super()._view(transcript, since), "again": transcript.key in self._matches}
-
-    async def _events(self, request: web.Request) -> web.StreamResponse:
-        key, bench_key = request.query.get("match", ""), request.query.get("bench")
-        if bench_key is not None:
-            bench = self._bench(bench_key)
-
-            async def report(_: int) -> dict[str, Any]:
-                return bench.view()
-
-            return await self.stream(request, bench_key, "bench", report, OVERVIEW_SECONDS)
-        match = self._running(key)
-        if match is not None:
-
-            async def view(version: int) -> dict[str, Any]:
-                return await self._view(await self._transcript(key), version)
-
-            return await self.stream(request, key, "match", view, MATCH_SECONDS, match.pass_on)
-        return await super()._events(request)
 
     def _running(self, key: str) -> MatchProcess | None:
         match = self._matches.get(key)

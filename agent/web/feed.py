@@ -21,8 +21,8 @@ RETRY_SECONDS = 1.0
 ALL_SECONDS = 5.0
 """Seconds for fetching everything at the end."""
 
-MOST_LINE = 1 << 24
-"""Most bytes of one event."""
+MOST_MESSAGE = 1 << 24
+"""Most bytes of what a page tells at once."""
 
 _BROKEN = (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError)
 
@@ -73,13 +73,11 @@ class Feed:
     async def _stream(self, session: aiohttp.ClientSession) -> None:
         match_id = self._match_id
         key = await self._key(session)
-        forever = aiohttp.ClientTimeout(total=None)
-        events = session.get(f"{self._url}/page/events", params={"match": key}, timeout=forever, read_bufsize=MOST_LINE)
-        async with events as response:
-            async for line in response.content:
-                if line.startswith(b"data:"):
-                    self._take(bounded_json.loads(line[5:].decode()))
-                if not self._gallery.watched or self._match_id != match_id:
+        async with session.ws_connect(f"{self._url}/page/matches/{key}", max_msg_size=MOST_MESSAGE) as socket:
+            while self._gallery.watched and self._match_id == match_id:
+                view = await socket.receive_json(loads=bounded_json.loads)
+                self._take(view)
+                if view["outcome"] != "running":
                     return
 
     def _take(self, view: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from aiohttp import web
 
 from agent.web.site import Site
+from protocol.server import http_options
 
 HOST, EVERYWHERE = "127.0.0.1", "0.0.0.0"
 """Addresses to listen on: for this machine alone, for all."""
@@ -31,7 +32,7 @@ async def serve_here(site: Site, place: int | Path = 0, host: str = HOST) -> Asy
         await site.close()
 
     app.on_shutdown.append(close)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    runner = web.AppRunner(app, shutdown_timeout=SHUTDOWN_SECONDS, **http_options())
     await runner.setup()
     try:
         if isinstance(place, Path):

@@ -1,6 +1,8 @@
-"""The HTTP side of the page: its files, data of matches, and events while they are played.
+"""The HTTP side of the page: its files, data of matches, and news of them while they are played.
 
-Everything is read-only except a person's actions (`agent.web.seat`). The page's policy forbids other hosts.
+News come through a WebSocket at the path of the data: all tabs share the six connections that a browser opens to a
+host, but not its WebSockets. Everything is read-only except a person's actions (`agent.web.seat`). The page's policy
+forbids other hosts.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from aiohttp import web
-from aiohttp_sse import EventSourceResponse, sse_response
 
 from agent import bounded_json
 from agent.boards.style import PIECE_COLOURS, STYLE
@@ -42,15 +43,15 @@ SECURITY = {
 
 MATCH_SECONDS = 0.2
 OVERVIEW_SECONDS = 1.0
-"""Seconds between two events about one match, and between two about all."""
+"""Seconds between two looks at one match, and between two at all."""
 
-LOOK_SECONDS = 1.0
-"""Seconds after which a closed page is noticed."""
+PING_SECONDS = 20.0
+"""Seconds between two pings; a page that answers none for half of that has vanished."""
 
-PING_SECONDS = 5
-"""Seconds between two pings, by which a page that vanished is noticed."""
+MOST_MESSAGE = 1 << 10
+"""Most bytes that a page sends through its WebSocket: it only listens."""
 
-MOST_STREAMS, MOST_STREAMS_OF_PEER = 64, 16
+MOST_STREAMS, MOST_STREAMS_OF_PEER = 128, 64
 """Most pages kept up to date at the same time, and those of one address. A further one takes the oldest one's place."""
 
 LONG_MATCH = 50
@@ -65,9 +66,10 @@ BODY_SECONDS = 10.0
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 Look: TypeAlias = Callable[[int], Awaitable[dict[str, Any]]]
-"""Returns the data of an event, with what has changed since a version, if it has versions."""
+"""Returns the data, of which only what has changed since a version, if it has versions."""
 
-Before: TypeAlias = Callable[[EventSourceResponse], Awaitable[None]]
+Send: TypeAlias = Callable[[str], Awaitable[None]]
+"""Sends the text of a message. Raises `ConnectionError` where the page was closed."""
 
 
 class Site:
@@ -128,18 +130,18 @@ class Site:
         match request.path.strip("/").split("/"):
             case [""]:
                 return self._file("index.html")
-            case ["page", "events"]:
-                return await self._events(request)
             case ["page", "matches"]:
-                return as_json(await self._overview())
+                return await self.show(request, None, lambda _: self._overview(), OVERVIEW_SECONDS)
             case ["page", "matches", key]:
-                return as_json(await self._view(await self._transcript(key), 0))
+                transcript = await self._transcript(key)
+                return await self.show(request, key, partial(self._view, transcript), MATCH_SECONDS)
             case ["page", "matches", key, "positions", ply] if ply.isascii() and ply.isdigit() and len(ply) < 8:
                 return await self._position(key, int(ply))
             case ["page", "matches", key, "record"]:
                 return await self._record(key)
             case ["page", "tournaments", key]:
-                return as_json(await asyncio.to_thread(self._tournament(key).view))
+                tournament = self._tournament(key)
+                return await self.show(request, key, lambda _: asyncio.to_thread(tournament.view), OVERVIEW_SECONDS)
             case ["page", "tournaments", key, "matches"]:
                 game, player = request.query.get("game"), request.query.get("player")
                 return as_json(await asyncio.to_thread(self._tournament(key).matches, game, player))
@@ -215,43 +217,49 @@ class Site:
         headers = {**SECURITY, "Content-Disposition": f'attachment; filename="{key}.json"'}
         return web.Response(body=body, content_type="application/json", headers=headers)
 
-    # --- events
+    # --- following
 
-    async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Sends the overview, or the match or tournament of the query, at once and whenever it changes."""
-        key, tournament_key = request.query.get("match"), request.query.get("tournament")
-        if tournament_key is not None:
-            tournament = self._tournament(tournament_key)
-            return await self.stream(
-                request, tournament_key, "tournament", lambda _: asyncio.to_thread(tournament.view), OVERVIEW_SECONDS
-            )
-        if key is not None:
-            transcript = await self._transcript(key)
-            return await self.stream(request, key, "match", partial(self._view, transcript), MATCH_SECONDS)
-        return await self.stream(request, None, "overview", lambda _: self._overview(), OVERVIEW_SECONDS)
-
-    async def stream(
-        self, request: web.Request, key: str | None, event: str, look: Look, pause: float, before: Before | None = None
+    async def show(
+        self,
+        request: web.Request,
+        key: str | None,
+        look: Look,
+        pause: float,
+        before: Callable[[Send], Awaitable[None]] | None = None,
     ) -> web.StreamResponse:
-        """Sends an event at once and whenever the gallery tells of the key, with `pause` seconds between two.
+        """Answers with data; through a WebSocket also whenever the gallery tells of the key, with `pause` seconds
+        between two.
 
-        `before` sends what comes before these events.
+        `before` sends what comes before that.
         """
+        if not is_socket(request):
+            return as_json(await look(0))
+        # Compression would take the event loop's time.
+        socket = web.WebSocketResponse(heartbeat=PING_SECONDS, compress=False, max_msg_size=MOST_MESSAGE)
+        await socket.prepare(request)
         task = asyncio.current_task()
         assert task is not None
         self._make_room(peer_of(request))
         self._streams[task] = peer_of(request)
         try:
-            async with sse_response(request, headers=SECURITY, ping_interval=PING_SECONDS) as stream:
-                # Such errors mean that the page was closed.
-                closed = contextlib.suppress(ConnectionResetError, TimeoutError)
-                with self._gallery.watching(key) as changed, closed:
-                    if before is not None:
-                        await before(stream)
-                    await self._send_events(request, stream, changed, event, look, pause)
+            with self._gallery.watching(key) as changed:
+                sending = asyncio.create_task(self._send(socket.send_str, changed, look, pause, before))
+                # A page says nothing before it is closed.
+                listening = asyncio.create_task(socket.receive())
+                try:
+                    await asyncio.wait((sending, listening), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    sending.cancel()
+                    listening.cancel()
+                    await asyncio.gather(sending, listening, return_exceptions=True)
+            if not sending.cancelled():
+                # The page was closed, or there is nothing to look at any more: it is told so when it asks again.
+                with contextlib.suppress(ConnectionError, web.HTTPException):
+                    sending.result()
         finally:
             self._streams.pop(task, None)
-        return stream
+        await socket.close()
+        return socket
 
     def _make_room(self, peer: str) -> None:
         """Ends the oldest stream where there are too many; its page asks for another one."""
@@ -262,27 +270,24 @@ class Site:
             del self._streams[surplus[0]]
             surplus[0].cancel()
 
-    async def _send_events(
+    async def _send(
         self,
-        request: web.Request,
-        stream: EventSourceResponse,
+        send: Send,
         changed: asyncio.Event,
-        event: str,
         look: Look,
         pause: float,
+        before: Callable[[Send], Awaitable[None]] | None,
     ) -> None:
+        if before is not None:
+            await before(send)
         version = 0
-        while request.transport is not None:
+        while True:
             changed.clear()
             data = await look(version)
             version = data.get("version", 0)
-            await stream.send(json.dumps(data), event=event)
+            await send(json.dumps(data))
             await asyncio.sleep(pause)
-            while not changed.is_set() and request.transport is not None:
-                # `wait_for` of Python 3.11 may swallow a cancellation that comes at the same time.
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_SECONDS):
-                        await changed.wait()
+            await changed.wait()
 
     # --- a person plays
 
@@ -295,6 +300,11 @@ class Site:
                 except SeatError as error:
                     raise web.HTTPConflict(text=f"{error}\n") from None
         raise web.HTTPNotFound(text="There is nothing to do here.\n")
+
+
+def is_socket(request: web.Request) -> bool:
+    """Returns whether a request opens a WebSocket, to follow what is at its path."""
+    return request.headers.get("Upgrade", "").lower() == "websocket"
 
 
 async def json_body(request: web.Request, most: int = MOST_BODY) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 // A bench: its progress, a table of figures with intervals, problems, plots; of one sheet or of two beside each other.
-import { announce, capital, get, h, plain, post, s } from "./dom.js";
+import { announce, capital, h, plain, post, s } from "./dom.js";
 import { follow } from "./live.js";
 import { lines } from "./plot.js";
 import { duration, scroll } from "./tournament.js";
@@ -75,11 +75,10 @@ export class Bench {
 
   open(tell) {
     document.title = "Bench – ggp-agent";
-    this.stop = follow(`/page/events?bench=${encodeURIComponent(this.key)}`, "bench", (view) => this.take(view), tell);
-    get(`/page/benches/${encodeURIComponent(this.key)}`).catch((error) => {
-      this.stop();
+    this.stop = follow(`/page/benches/${encodeURIComponent(this.key)}`, (view) => this.take(view), tell, (message) => {
+      if (this.view) return;
       tell("");
-      this.element.replaceChildren(h("div", { class: "empty" }, h("p", {}, error.message), h("p", {}, h("a", { href: "#/" }, "All games"))));
+      this.element.replaceChildren(h("div", { class: "empty" }, h("p", {}, message), h("p", {}, h("a", { href: "#/" }, "All games"))));
     });
     this.resized = () => this.view && this.showPlots();
     window.addEventListener("resize", this.resized);

@@ -108,12 +108,10 @@ export class Match {
 
   open(tell) {
     document.title = "Match – ggp-agent";
-    this.stop = follow(`/page/events?match=${encodeURIComponent(this.key)}`, "match", (view) => this.take(view), tell);
-    get(`/page/matches/${encodeURIComponent(this.key)}`).catch((error) => {
+    this.stop = follow(`/page/matches/${encodeURIComponent(this.key)}`, (view) => this.take(view), tell, (message) => {
       if (this.match) return;
-      this.stop();
       tell("");
-      this.element.replaceChildren(h("div", { class: "empty" }, h("p", {}, error.message), h("p", {}, h("a", { href: "#/" }, "All matches"))));
+      this.element.replaceChildren(h("div", { class: "empty" }, h("p", {}, message), h("p", {}, h("a", { href: "#/" }, "All matches"))));
     });
     this.resized = () => this.match && this.show();
     window.addEventListener("resize", this.resized);

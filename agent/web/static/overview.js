@@ -45,7 +45,7 @@ export class Overview {
 
   open(tell) {
     document.title = "Matches – ggp-agent";
-    this.stop = follow("/page/events", "overview", (data) => this.take(data), tell);
+    this.stop = follow("/page/matches", (data) => this.take(data), tell);
   }
 
   close() {

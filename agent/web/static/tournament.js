@@ -62,7 +62,7 @@ export class Tournament {
 
   open(tell) {
     document.title = "Tournament – ggp-agent";
-    this.stop = follow(`/page/events?tournament=${encodeURIComponent(this.key)}`, "tournament", (view) => this.take(view), tell);
+    this.stop = follow(`/page/tournaments/${encodeURIComponent(this.key)}`, (view) => this.take(view), tell);
   }
 
   close() {

@@ -149,13 +149,13 @@ async def test_other_origins_are_refused(page: Page) -> None:
         await page.post(f"/page/lobby/{path}", wanted, 403, **evil)
         await page.post(f"/page/lobby/{path}", wanted, 403, **{TOKEN_HEADER: "guess"})
         await page.post(f"/page/lobby/{path}", wanted, 403, Host="evil.example")
-    for path in ("/page/lobby", "/page/matches", "/page/events", "/page/lobby/sheets/reversi"):
+    for path in ("/page/lobby", "/page/matches", "/page/lobby/sheets/reversi"):
         async with page.session.get(page.address + path, headers=evil) as response:
             assert response.status == 403
             assert "Access-Control-Allow-Origin" not in response.headers
     for origin in ("http://evil.example", "null"):
         with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
-            await page.session.ws_connect(f"{page.address}/page/events", origin=origin)
+            await page.session.ws_connect(f"{page.address}/page/matches", origin=origin)
     async with page.session.options(f"{page.address}/page/lobby/check", headers=evil) as response:
         assert response.status == 403
         assert "Access-Control-Allow-Origin" not in response.headers
@@ -237,10 +237,10 @@ async def test_bench_that_fails_says_why(page: Page, monkeypatch: pytest.MonkeyP
     """Its page gets the last words of the process; a bench that is over is listed, and can be stopped again."""
     bench = {"text": "(role x) (legal", "matches": 2, "seconds": 0.1}
     key = (await page.post("/page/lobby/benches", bench))["key"]
-    async with page.session.get(f"{page.address}/page/events", params={"bench": key}) as events:
-        async for line in events.content:
-            if line.startswith(b"data:") and (view := json.loads(line[5:]))["done"]:
-                break
+    async with page.session.ws_connect(f"{page.address}/page/benches/{key}") as socket:
+        view = await socket.receive_json()
+        while not view["done"]:
+            view = await socket.receive_json()
     assert view["reports"] == [None]
     assert view["errors"][0]
     await page.post(f"/page/benches/{key}/stop", {})

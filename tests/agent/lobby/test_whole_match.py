@@ -48,18 +48,16 @@ class Lobby:
         match = {"name": "tic_tac_toe", "players": players, "seconds": 1, **options}
         return str((await self.post("/page/lobby/matches", match))["key"])
 
-    async def events(self, key: str) -> AsyncIterator[dict[str, Any]]:
+    async def news(self, key: str) -> AsyncIterator[dict[str, Any]]:
         """Yields the views of a match that its page gets."""
-        forever = aiohttp.ClientTimeout(total=None)
-        async with self.session.get("/page/events", params={"match": key}, timeout=forever) as events:
-            async for line in events.content:
-                if line.startswith(b"data:"):
-                    yield json.loads(line[5:])
+        async with self.session.ws_connect(f"/page/matches/{key}", max_msg_size=1 << 24) as socket:
+            async for message in socket:
+                yield message.json()
 
     async def asked(self, key: str) -> dict[str, Any]:
         """Waits until a person is asked; returns the view."""
-        async with contextlib.aclosing(self.events(key)) as events:
-            async for view in events:
+        async with contextlib.aclosing(self.news(key)) as news:
+            async for view in news:
                 if view["seat"]:
                     return view
         raise AssertionError("nobody is asked")
@@ -72,8 +70,8 @@ class Lobby:
 
     async def play_on(self, key: str) -> dict[str, Any]:
         """Plays the first legal moves until the match is over, for every person; returns the last view."""
-        async with contextlib.aclosing(self.events(key)) as events:
-            async for view in events:
+        async with contextlib.aclosing(self.news(key)) as news:
+            async for view in news:
                 if view["outcome"] != "running":
                     return view
                 if view["seat"]:
@@ -88,7 +86,7 @@ async def lobby_of(*arguments: str, opens: bool = False) -> AsyncIterator[Lobby]
     assert process.stdout is not None
     try:
         address = (await asyncio.to_thread(process.stdout.readline)).split()[2].partition("/#")[0]
-        async with aiohttp.ClientSession(address, read_bufsize=1 << 24) as session:
+        async with aiohttp.ClientSession(address) as session:
             async with session.get("/page/lobby") as response:
                 token = (await response.json())["token"]
             yield Lobby(session, token)
@@ -134,10 +132,10 @@ async def test_match_is_played_through_the_lobby(tmp_path: Path, monkeypatch: py
         assert view["outcome"] == "finished"
         assert view["errors"] == []
         # The page goes on with the record, under the same key.
-        async with contextlib.aclosing(lobby.events(first)) as events:
-            view = await anext(events)
+        async with contextlib.aclosing(lobby.news(first)) as news:
+            view = await anext(news)
             while not view["steps"]:
-                view = await anext(events)
+                view = await anext(news)
             assert view["goals"]
         record = await lobby.get(f"/page/matches/{first}/record")
         assert record["outcome"] == "finished"

@@ -64,10 +64,11 @@ async def browser() -> AsyncIterator[Any]:
 
 @dataclass
 class Window:
-    """An open page, its requests, and its errors."""
+    """An open page, its requests, its WebSockets, and its errors."""
 
     page: Any
     requests: list[str]
+    sockets: list[str]
     problems: list[str]
 
     async def see(self, selector: str) -> Any:
@@ -108,14 +109,21 @@ class Windows:
         self._windows: list[Window] = []
         self._contexts = AsyncExitStack()
 
-    async def open(self, address: str, *, size: dict[str, int] = WIDE, dark: bool = False) -> Window:
-        """Opens a page."""
-        context = await self._browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
-        self._contexts.push_async_callback(context.close)
-        context.set_default_timeout(PATIENCE)
-        window = Window(await context.new_page(), [], [])
+    async def open(
+        self, address: str, *, size: dict[str, int] = WIDE, dark: bool = False, script: str = "", beside: Any = None
+    ) -> Window:
+        """Opens a page, in which a `script` runs first; `beside` another window as a tab of the same browser."""
+        if beside is None:
+            context = await self._browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
+            self._contexts.push_async_callback(context.close)
+            context.set_default_timeout(PATIENCE)
+            await context.add_init_script(script)
+        else:
+            context = beside.page.context
+        window = Window(await context.new_page(), [], [], [])
         self._windows.append(window)
         window.page.on("request", lambda request: window.requests.append(request.url))
+        window.page.on("websocket", lambda socket: window.sockets.append(socket.url))
         window.page.on("pageerror", lambda error: window.problems.append(str(error)))
         window.page.on(
             "console",

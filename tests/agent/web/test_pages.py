@@ -93,6 +93,67 @@ async def test_match_is_watched_live_to_its_end(windows: Windows) -> None:
         await window.see("svg.plot .line.role-0 polyline")
 
 
+async def test_seven_tabs_show_each_move(windows: Windows) -> None:
+    """More tabs than a browser opens connections to a host are loaded, kept up to date, and can fetch more."""
+    gallery = Gallery()
+    async with served(gallery) as address, windows:
+        course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
+        course.step()
+        first = await windows.open(address + course.path)
+        tabs = [first, *[await windows.open(address + course.path, beside=first) for _ in range(6)]]
+        course.step()
+        for tab in tabs:
+            await tab.see(".match[data-plies='2'][data-ply='2']")
+        await tabs[-1].page.keyboard.press("Home")
+        await tabs[-1].see(".match[data-ply='0']")
+        for tab in tabs[1:]:
+            await tab.page.close()
+
+
+@pytest.mark.e2e
+async def test_twenty_tabs_show_all_matches(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match that begins appears in each of twenty tabs, of which none takes another one's place."""
+    monkeypatch.setattr("agent.web.site.PING_SECONDS", 600.0)
+    gallery = Gallery()
+    async with served(gallery) as address, windows:
+        first = await windows.open(address)
+        tabs = [first, *[await windows.open(address, beside=first) for _ in range(19)]]
+        Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
+        for tab in tabs:
+            await tab.see(".card .thumbnail svg")
+        for tab in tabs:
+            assert len(tab.sockets) == 1
+            await tab.page.close()
+
+
+@pytest.mark.e2e
+async def test_page_goes_on_where_no_socket_comes_through(windows: Windows) -> None:
+    """Without WebSockets a page is up to date some seconds later."""
+    gallery = Gallery()
+    async with served(gallery) as address, windows:
+        course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
+        window = await windows.open(address + course.path, script="delete window.WebSocket")
+        await window.see(".match[data-plies='0']")
+        course.step()
+        await window.see(".match[data-plies='1'][data-ply='1']")
+        course.end()
+        await window.see(".match[data-outcome='finished']")
+
+
+@pytest.mark.e2e
+async def test_page_whose_connection_is_cut_off_catches_up(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two pages, of which the server keeps one up to date at a time, both show what happened meanwhile."""
+    monkeypatch.setattr("agent.web.site.MOST_STREAMS_OF_PEER", 1)
+    gallery = Gallery()
+    async with served(gallery) as address, windows:
+        course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
+        pages = [await windows.open(address + course.path) for _ in range(2)]
+        for ply in (1, 2):
+            course.step()
+            for window in pages:
+                await window.see(f".match[data-plies='{ply}'][data-ply='{ply}']")
+
+
 @pytest.mark.e2e
 async def test_heading_roles_and_goals_are_those_of_the_game(windows: Windows) -> None:
     """The game's name, the match's beside it; roles in the colours of their pieces; goals beyond 100 in the plot."""

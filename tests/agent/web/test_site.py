@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TypeAlias
 
 import aiohttp
 import pytest
@@ -18,6 +19,7 @@ from agent.search.engine import Opinion, Score
 from agent.serving.page import Page
 from agent.web.access import TOKEN_HEADER, Access, is_here, is_loopback
 from agent.web.gallery import Gallery
+from agent.web.hosting import serve_here
 from agent.web.records import MOST_BYTES_BESIDE_MATCHES
 from agent.web.site import Site
 from agent.web.transcript import Transcript
@@ -27,6 +29,8 @@ from protocol.server import Received, make_app, make_runner
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "User-Agent": "Mozilla/5.0"}
 JAVA = {"Accept": "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "User-Agent": "Java/17.0.2"}
+
+Server: TypeAlias = Callable[[Gallery], AbstractAsyncContextManager[tuple[str, aiohttp.ClientSession]]]
 
 
 @asynccontextmanager
@@ -47,6 +51,13 @@ async def player(gallery: Gallery, records: Path | None = None) -> AsyncIterator
             yield f"http://127.0.0.1:{runner.addresses[0][1]}", session
     finally:
         await runner.cleanup()
+
+
+@asynccontextmanager
+async def page(gallery: Gallery) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
+    """A page without a player, as commands show it; yields its address."""
+    async with serve_here(Site(gallery, title="test")) as address, aiohttp.ClientSession() as session:
+        yield address, session
 
 
 def small_match(gallery: Gallery) -> Transcript:
@@ -89,7 +100,7 @@ async def test_page_is_strict() -> None:
             ("/page/matches/none", 404),
             ("/page/%2e%2e/site.py", 404),
             ("/page/nothing", 404),
-            ("/page/events?match=none", 404),
+            ("/page/tournaments/none", 404),
         ):
             async with session.get(URL(address + path, encoded=True), headers=BROWSER) as response:
                 assert response.status == status, path
@@ -100,7 +111,7 @@ async def test_page_is_strict() -> None:
             async with session.post(f"{address}/page/matches/x/move", headers={TOKEN_HEADER: token}) as response:
                 assert response.status == 403
         image = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-        for path in ("/", "/page/matches", "/page/events"):
+        for path in ("/", "/page/matches", "/page/matches/none"):
             for strange in (image, {"Origin": "http://evil.example"}, {"Host": "evil.example"}):
                 async with session.get(address + path, headers=BROWSER | strange) as response:
                     assert response.status == 403, (path, strange)
@@ -111,25 +122,16 @@ async def test_page_is_strict() -> None:
                 assert response.status == status
 
 
-async def test_events_tell_of_what_changed_only() -> None:
-    """The first event has all positions, the next one the changed ones; closing the server ends the stream."""
+async def test_news_tell_of_what_changed_only() -> None:
+    """The first message has all positions, the next one the changed ones; who closes its socket watches no more."""
     gallery = Gallery()
     transcript = small_match(gallery)
     async with player(gallery) as (address, session):
-        async with session.get(f"{address}/page/events", params={"match": transcript.key}) as response:
-            assert response.content_type == "text/event-stream"
-
-            async def event() -> dict[str, object]:
-                async for line in response.content:
-                    if line.startswith(b"data:"):
-                        return dict(json.loads(line[5:]))
-                raise AssertionError("the stream has ended")
-
-            first = await event()
-            assert [step["ply"] for step in first["steps"]] == [0, 1]  # type: ignore[attr-defined, index]
+        async with session.ws_connect(f"{address}/page/matches/{transcript.key}") as socket:
+            assert [step["ply"] for step in (await socket.receive_json())["steps"]] == [0, 1]
             assert gallery.watched
             transcript.move((("go", "2"), "noop"))
-            assert [step["ply"] for step in (await event())["steps"]] == [2]  # type: ignore[attr-defined, index]
+            assert [step["ply"] for step in (await socket.receive_json())["steps"]] == [2]
         while gallery.watched:
             await asyncio.sleep(0.01)
 
@@ -137,15 +139,50 @@ async def test_events_tell_of_what_changed_only() -> None:
 async def test_new_page_takes_the_place_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more pages than can be kept up to date, the oldest stops being so, and no new one is refused."""
     monkeypatch.setattr("agent.web.site.MOST_STREAMS_OF_PEER", 2)
-    async with player(Gallery()) as (address, session):
-        streams = [await session.get(f"{address}/page/events") for _ in range(4)]
-        assert [response.status for response in streams] == [200] * 4
-        for response in streams[:2]:
-            with pytest.raises(aiohttp.ClientPayloadError):
-                await asyncio.wait_for(response.read(), 60)
-        for response in streams[2:]:
-            assert (await response.content.readline()).startswith(b"event: overview")
-            response.close()
+    gallery = Gallery()
+    async with player(gallery) as (address, session):
+        sockets = [await session.ws_connect(f"{address}/page/matches") for _ in range(4)]
+        for socket in sockets:
+            assert (await socket.receive_json())["matches"] == []
+        for socket in sockets[:2]:
+            assert (await asyncio.wait_for(socket.receive(), 60)).type == aiohttp.WSMsgType.CLOSED
+        gallery.add(Transcript(gallery.new_key("m"), "m", ("a",), ("",), start_clock=1, play_clock=1))
+        for socket in sockets[2:]:
+            assert (await socket.receive_json())["matches"][0]["game"] == "m"
+            await socket.close()
+
+
+@pytest.mark.parametrize("server", [player, page])
+async def test_cookies_of_other_programs_do_not_matter(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    """A browser sends all cookies that it keeps for a host, whatever the port: 180 of 4 KiB at most."""
+    headers = BROWSER | {"Cookie": "; ".join(f"k{number}={'e' * 4080}" for number in range(180))}
+    async with server(Gallery()) as (address, session):
+        async with session.get(address, headers=headers) as response:
+            assert response.status == 200
+        async with session.ws_connect(f"{address}/page/matches", headers=headers) as socket:
+            assert (await socket.receive_json())["matches"] == []
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("server", [player, page])
+async def test_malformed_request_is_one_line_of_the_log(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    """Requests that are no HTTP, or beyond all bounds, are refused; the log says why, once, and not what they held."""
+    requests = [
+        b"GET / HTTP/1.1\r\nHost localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nCookie: " + b"secret" * 200_000 + b"\r\n\r\n",
+    ]
+    compressed = b"POST /page/ HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"
+    async with server(Gallery()) as (address, _):
+        for request in [*requests, compressed, *requests]:
+            reader, writer = await asyncio.open_connection("127.0.0.1", URL(address).port)
+            writer.write(request)
+            # What is not read any more may cost the answer.
+            with contextlib.suppress(ConnectionError):
+                assert (await reader.readline()).split()[1] in (b"400", b"403")
+            writer.close()
+    assert len(caplog.text.splitlines()) == len(requests)
+    assert "secret" not in caplog.text
 
 
 async def test_position_is_drawn_with_its_changes() -> None:
