@@ -78,11 +78,15 @@ class StateMachine(ABC):
         """Whether the match is over."""
 
     @abstractmethod
+    def goal_values(self, state: State, role: int) -> list[int]:
+        """The goal values that the sheet derives for `role`, ascending: any integers; a good sheet derives one."""
+
     def goal(self, state: State, role: int) -> int | None:
-        """The goal value of `role`, any integer; None where the sheet derives none or several.
+        """The greatest goal value of `role`; None where the sheet derives none.
 
         `points` turns None into a number.
         """
+        return max(self.goal_values(state, role), default=None)
 
     @abstractmethod
     def facts(self, state: State) -> frozenset[Term]:

@@ -150,12 +150,17 @@ def _play(sheet: Sheet, matches: int, seed: int) -> tuple[int, list[Remark]]:
             continue
         played += 1
         for role in roles:
-            goal = machine.goal(state, role)
-            if goal is None:
-                message = f"{write(machine.roles[role])} has no goal value at the end, or several"
+            values, name = machine.goal_values(state, role), write(machine.roles[role])
+            if not values:
+                message = f"{name} has no goal value at the end"
                 remark(f"goal {role}", "error", f"random match {number}: {message}")
-            elif not 0 <= goal <= 100 and str(goal) not in named:
-                message = f"{write(machine.roles[role])} gets {goal}, which is not from 0 to 100, as goals should be"
+                continue
+            if len(values) > 1:
+                listed = " and ".join(map(str, values))
+                message = f"{name} has several goal values at the end, {listed}: it gets the greatest"
+                remark(f"goals {role}", "warning", f"random match {number}: {message}")
+            if not 0 <= values[-1] <= 100 and str(values[-1]) not in named:
+                message = f"{name} gets {values[-1]}, which is not from 0 to 100, as goals should be"
                 remark("range", "warning", f"random match {number}: {message}")
     if played < matches and not found:
         remark("slow", "warning", f"only {played} of {matches} random matches ended within {MATCH_SECONDS:g} s")

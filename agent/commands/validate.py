@@ -20,8 +20,8 @@ def add(commands: Commands) -> None:
         "check rulesheets for errors and oddities",
         "Prints errors (no meaning, or `does` where no move has been made) and warnings (odd, but playable) of "
         "rulesheets as compilers do, with the line and a caret. With --matches it also plays random matches, and "
-        "reports roles without a move before the end or without a goal at the end, and matches without an end. Exit "
-        "status 1 for errors, with --strict also for warnings.",
+        "reports roles without a move before the end, roles without a goal at the end or with several, and matches "
+        "without an end. Exit status 1 for errors, with --strict also for warnings.",
         epilog=own_rulesheets(),
     )
     parser.add_argument(

@@ -245,8 +245,8 @@ def _facts_differ(query: str, relation: str, seen: Observation, expected: frozen
 
 
 def _goal_atoms(role: Term, value: int | None) -> set[Atom]:
-    # No value and several at once are the same to a machine; the word makes the difference visible.
-    return {("goal", role, "none-or-several" if value is None else str(value))}
+    # The word makes the difference visible.
+    return {("goal", role, "none" if value is None else str(value))}
 
 
 def _only(these: set[Atom], those: set[Atom]) -> tuple[Atom, ...]:

@@ -55,7 +55,8 @@ class Position:
     legal: list[set[Term]]
     """Per role."""
     terminal: bool
-    goals: list[int | None]
+    goals: list[list[int]]
+    """Per role, its values, ascending."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def disagreement(machine: StateMachine, known: Record) -> str | None:
             found = _different(f"legal for {known.roles[role]}", legal, position.legal[role], position.facts)
             if found or len(legal) != len(position.legal[role]):
                 return found or "a legal move is listed twice"
-        goals = [machine.goal(state, role) for role in roles]
+        goals = [machine.goal_values(state, role) for role in roles]
         if goals != position.goals:
             return f"goals {goals}, not {position.goals}, in {_text(position.facts)}"
     for number, joint, expected in known.moves:
@@ -147,9 +148,9 @@ def batch_disagreement(machine: CircuitMachine, known: Record) -> str | None:
             found = _different(f"legal for {known.roles[role]}", moves, position.legal[role], position.facts)
             if found:
                 return found
-        values = [None if np.isnan(goal) else int(goal) for goal in goals[number]]
-        if values != position.goals:
-            return f"goals {values}, not {position.goals}, in {_text(position.facts)}"
+        greatest = [values[-1] if values else np.nan for values in position.goals]
+        if not np.array_equal(goals[number], greatest, equal_nan=True):
+            return f"goals {goals[number]}, not {greatest}, in {_text(position.facts)}"
     if known.moves:
         numbers = [number for number, _, _ in known.moves]
         joint = [

@@ -78,7 +78,8 @@ MATCHES = (
     "a dead end",
     "a dead end for some roles only",
     "a role that never has a move",
-    "several goals, or none",
+    "several goals at once",
+    "no goal",
     "goals in a state that is not terminal",
 )
 """What was come across in play. In a dead end (not terminal, and some role has no legal move) the match goes on: that
@@ -125,9 +126,11 @@ class Coverage:
                 note("a dead end")
                 if not all(without):
                     note("a dead end for some roles only")
-            if None in position.goals:
-                note("several goals, or none")
-            if not position.terminal and any(goal is not None for goal in position.goals):
+            if any(len(values) > 1 for values in position.goals):
+                note("several goals at once")
+            if not all(position.goals):
+                note("no goal")
+            if not position.terminal and any(position.goals):
                 note("goals in a state that is not terminal")
         if any(not any(position.legal[role] for position in known.positions) for role in range(len(known.roles))):
             note("a role that never has a move")

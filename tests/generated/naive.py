@@ -108,10 +108,10 @@ class Naive:
         """Whether the match is over."""
         return bool(_atoms(view, "terminal"))
 
-    def goals(self, view: Facts) -> list[int | None]:
-        """The goal of each role; None if it has not exactly one."""
+    def goals(self, view: Facts) -> list[list[int]]:
+        """The goal values of each role, ascending; the last one is its goal."""
         values = [{int(value) for _, who, value in _atoms(view, "goal") if who == role} for role in self.roles]
-        return [found.pop() if len(found) == 1 else None for found in values]
+        return [sorted(found) for found in values]
 
     def next(self, view: Facts, joint_move: Sequence[Term]) -> frozenset[Term]:
         """The facts of the next state. A role without a legal move does nothing."""

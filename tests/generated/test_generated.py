@@ -41,11 +41,11 @@ def test_the_naive_evaluator_says_what_rules_mean() -> None:
     assert naive.initial == {("at", "a", "1"), ("at", "b", "2")}
     assert naive.legal(start) == [{"stay", ("go", "2"), ("go", "3")}, {"stay", ("go", "1"), ("go", "3")}]
     assert not naive.terminal(start)
-    assert naive.goals(start) == [30, 2]
+    assert naive.goals(start) == [[30], [2]]
     after = naive.next(start, [("go", "3"), ("go", "3")])
     assert after == {("at", "a", "3"), ("at", "b", "3")}
     assert naive.terminal(naive.look(after))
-    assert naive.goals(naive.look(after)) == [100, None]
+    assert naive.goals(naive.look(after)) == [[100], [1, 2]]
 
 
 def test_the_naive_evaluator_refuses_what_it_cannot_mean() -> None:
@@ -71,7 +71,7 @@ def test_the_naive_evaluator_says_what_open_variables_mean() -> None:
     naive = Naive(kif.read_rulesheet(sheet))
     start = naive.look(naive.initial)
     assert naive.legal(start) == [{("go", "1"), ("put", "1"), ("put", "2")}]
-    assert naive.goals(start) == [100]
+    assert naive.goals(start) == [[100]]
 
 
 def _fails(seed: int, found: str) -> None:

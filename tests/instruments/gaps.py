@@ -97,8 +97,8 @@ class Metered(StateMachine):
     def terminal(self, state: State) -> bool:
         return self.machine.terminal(state)
 
-    def goal(self, state: State, role: int) -> int | None:
-        return self.machine.goal(state, role)
+    def goal_values(self, state: State, role: int) -> list[int]:
+        return self.machine.goal_values(state, role)
 
     def facts(self, state: State) -> frozenset[Term]:
         return self.machine.facts(state)

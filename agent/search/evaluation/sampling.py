@@ -16,7 +16,7 @@ from games.bits.compiling import KERNEL
 from games.bits.inner import step
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest, popcount
-from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import (
     ALL,
     NARROW,
@@ -154,13 +154,13 @@ def play_batch(programs, workspace, starts, stop):
         plies += popcount(active)
         evaluate(programs.next, slots, NARROW)
         advance(programs.next_slot, programs.initial, slots, NARROW, workspace.keep, workspace.following)
-    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, NARROW)
+    goal_slot, goal_role, goal_value = programs.goal_slot, programs.goal_role, programs.goal_value
+    evaluate(programs.goal, goal_slots, NARROW)
     rest = ended
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, workspace.points)
+        read_goals(goal_slot, goal_role, goal_value, goal_slots, lane, workspace.points)
         for role in range(roles):
             workspace.goals[lane, role] = workspace.points[role] / 100.0
     return drawn_from & ended, ended, plies

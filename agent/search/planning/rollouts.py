@@ -22,7 +22,7 @@ from games.bits.inner import step
 from games.bits.splitmix import random32
 from games.bits.words import aligned_words, lowest
 from games.gdl.running.batches import facts_in
-from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.machine import CircuitMachine
@@ -262,13 +262,13 @@ def _roll(programs, work, policy):
             enter_move(set_start, set_slot, slots, NARROW, FIRST_WORD, np.int64(move[lane, ply]), last)
         evaluate(programs.next, slots, NARROW)
         advance(programs.next_slot, programs.initial, slots, NARROW, work.keep, work.following)
-    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, NARROW)
+    goal_slot, goal_role, goal_value = programs.goal_slot, programs.goal_role, programs.goal_value
+    evaluate(programs.goal, goal_slots, NARROW)
     for lane in range(64):
         if (alive >> np.uint64(lane)) & ONE != ZERO:
             work.score[lane] = _UNFINISHED
             continue
-        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, work.goals)
+        read_goals(goal_slot, goal_role, goal_value, goal_slots, lane, work.goals)
         holding = 0
         for slot in work.wanted:
             holding += np.int64((goal_slots[slot] >> np.uint64(lane)) & ONE)

@@ -33,7 +33,7 @@ class Unrolling(ABC):
 
     @abstractmethod
     def ends(self) -> dict[int, Literal]:
-        """Per goal value, whether the match ends with it. To be called once, after all steps."""
+        """Per goal value, whether it holds at the end of the match. To be called once, after all steps."""
 
     def _state_slots(self, n_slots: int) -> list[Literal]:
         slots = [FALSE] * n_slots
@@ -54,16 +54,11 @@ class Unrolling(ABC):
         return slots
 
     def _goals(self, slots: list[Literal]) -> dict[int, Literal]:
-        """Per goal value, whether it is the state's with these goal slots."""
+        """Per goal value, whether it holds with these goal slots."""
         holds: dict[int, list[Literal]] = {}
         for value, slot in zip(self._circuit.goal_value, self._circuit.goal_slot, strict=True):
             holds.setdefault(value, []).append(slots[slot])
-        found = {value: self.formula.any_of(literals) for value, literals in holds.items()}
-        # A state with several goals has none.
-        return {
-            value: self.formula.all_of([literal, *(-other for v, other in found.items() if v != value)])
-            for value, literal in found.items()
-        }
+        return {value: self.formula.any_of(literals) for value, literals in holds.items()}
 
 
 class Sequential(Unrolling):

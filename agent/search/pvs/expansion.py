@@ -32,7 +32,7 @@ from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel, step
 from games.bits.short_rows import add_row, copy_row, subtract_row, unit_output
 from games.bits.words import lowest
-from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
 
@@ -230,12 +230,12 @@ def _judge_ends(game, into, chunk, over):
     goal_slots, goals = work.goal_slots, work.goals
     for f in range(len(work.node)):
         goal_slots[FIRST_FLUENT + f] = work.slots[FIRST_FLUENT + f]
-    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, NARROW)
+    goal_slot, goal_role, goal_value = programs.goal_slot, programs.goal_role, programs.goal_value
+    evaluate(programs.goal, goal_slots, NARROW)
     while over != ZERO:
         lane = lowest(over)
         over &= over - ONE
-        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals)
+        read_goals(goal_slot, goal_role, goal_value, goal_slots, lane, goals)
         if goals[0] >= game.best_goal[0] and goals[0] > goals[1]:
             score = WIN
         elif goals[1] >= game.best_goal[1] and goals[1] > goals[0]:

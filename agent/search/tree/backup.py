@@ -16,8 +16,8 @@ from agent.search.tree.workspace import ACTIVE, HELD, MAX_DEPTH, N_FREE
 from games.bits.inner import inner_kernel, step
 from games.bits.locks import fence
 from games.bits.words import lowest, popcount
-from games.gdl.running.goals import evaluate_goals, read_goals
-from games.gdl.running.kernels import NARROW, ONE, ZERO
+from games.gdl.running.goals import read_goals
+from games.gdl.running.kernels import NARROW, ONE, ZERO, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
 
 AMAF_VISITS = 200.0
@@ -257,14 +257,14 @@ def collect(programs, tree, lanes, parameters):
     held = lanes.mask[HELD]
     if held == ZERO:
         return
-    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, lanes.goal_slots, NARROW)
+    goal_slot, goal_role, goal_value = programs.goal_slot, programs.goal_role, programs.goal_value
+    evaluate(programs.goal, lanes.goal_slots, NARROW)
     roles = tree.stats.shape[1]
     rest = held
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        read_goals(first_goal, goal_role, goal_value, lanes.goal_slots, lane, lanes.goals)
+        read_goals(goal_slot, goal_role, goal_value, lanes.goal_slots, lane, lanes.goals)
         for role in range(roles):
             lanes.lane_goals[lane, role] = lanes.goals[role] / 100.0
         if lanes.trail.shape[2] > 0:

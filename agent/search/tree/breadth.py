@@ -20,7 +20,7 @@ from agent.search.tree.store import find_state
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
 from games.bits.words import aligned_words, transpose
-from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
@@ -232,12 +232,12 @@ def _note_goals(programs, found, workspace, begin, over):
     the set of terminal lanes.
     """
     goal_slots, goals = workspace.goal_slots, workspace.goals
-    first_goal, goal_role, goal_value = programs.first_goal, programs.goal_role, programs.goal_value
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, NARROW)
+    goal_slot, goal_role, goal_value = programs.goal_slot, programs.goal_role, programs.goal_value
+    evaluate(programs.goal, goal_slots, NARROW)
     for lane in range(64):
         if (over >> np.uint64(lane)) & ONE == ZERO:
             continue
-        read_goals(first_goal, goal_role, goal_value, goal_slots, lane, goals)
+        read_goals(goal_slot, goal_role, goal_value, goal_slots, lane, goals)
         if goals[0] > found.goal[0]:
             found.goal[0] = goals[0]
             found.counts[_BEST] = begin + lane

@@ -49,7 +49,7 @@ from games.bits.locks import unlock
 from games.bits.prefetch import prefetch
 from games.bits.splitmix import random32
 from games.bits.words import lowest, transpose
-from games.gdl.running.goals import evaluate_goals, read_goals
+from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT
 
@@ -107,13 +107,13 @@ def _evaluate_goals(programs, slots, goal_slots, n_fluents):
     """Evaluates the goals of all states of the expansion, whose slots are uint64[slots] and uint64[goal slots]."""
     for f in range(FIRST_FLUENT, FIRST_FLUENT + n_fluents):
         goal_slots[f] = slots[f]
-    evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, goal_slots, NARROW)
+    evaluate(programs.goal, goal_slots, NARROW)
 
 
 @inner_kernel()
 def _read_goals(programs, goal_slots, lane, goals):
     """Puts the goals of one state of the expansion into `goals` (float64[roles]), 0..1."""
-    read_goals(programs.first_goal, programs.goal_role, programs.goal_value, goal_slots, lane, goals)
+    read_goals(programs.goal_slot, programs.goal_role, programs.goal_value, goal_slots, lane, goals)
     for role in range(len(goals)):
         goals[role] /= 100.0
 

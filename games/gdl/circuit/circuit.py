@@ -34,7 +34,7 @@ class Circuit:
     moves: list[list[Term]]
     """Per role."""
     goals: list[list[int]]
-    """Values per role, in the order of `Outputs.goal`."""
+    """Values per role, ascending, in the order of `Outputs.goal`."""
     pool: Pool
     outputs: Outputs
 

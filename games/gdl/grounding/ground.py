@@ -48,7 +48,7 @@ class GroundProgram:
     moves: list[list[Term]]
     """Possible legal moves per role."""
     goals: list[list[tuple[int, int]]]
-    """Per role: goal values and their atoms (or `ALWAYS`)."""
+    """Per role: goal values, ascending, and their atoms (or `ALWAYS`)."""
     true_atom: Int32Array
     """Input atom per fluent; `NEVER` where no rule asks for it."""
     next_atom: Int32Array

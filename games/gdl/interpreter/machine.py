@@ -93,12 +93,11 @@ class Interpreter(StateMachine):
             self._load(state)
             return self._linked.holds(("terminal", 0), "", ())
 
-    def goal(self, state: State, role: int) -> int | None:
+    def goal_values(self, state: State, role: int) -> list[int]:
         with self._lock:
             self._load(state)
-            terms = self._linked.answers(("goal", 2), "bf", self.roles[role])
-        values = {goal_value(term) for term in terms} - {None}
-        return values.pop() if len(values) == 1 else None
+            values = map(goal_value, self._linked.answers(("goal", 2), "bf", self.roles[role]))
+            return sorted({value for value in values if value is not None})
 
     def facts(self, state: State) -> frozenset[Term]:
         return cast(frozenset[Term], state)

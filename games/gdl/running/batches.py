@@ -80,13 +80,13 @@ def read_lanes(slots, which, result):
 
 
 def read_goals_of_lanes(programs: CircuitPrograms, goal_slots: NDArray[np.uint64], lanes: int) -> NDArray[np.intp]:
-    """The goals (lanes, roles) of lanes 0, 1, ..., after `evaluate_goals` on the slots (n_goal_slots).
+    """The goals (lanes, roles) of lanes 0, 1, ..., after the goal program on the slots (n_goal_slots).
 
     They are numbered over all roles, as `goal_role`; -1 for a role without.
     """
     goals = np.full((lanes, len(programs.role_start) - 1), -1, np.intp)
-    first = programs.first_goal
-    values, where = np.nonzero(bits_of(goal_slots[first : first + len(programs.goal_role)])[:, :lanes])
+    # Values come in ascending order, and the last one stays.
+    values, where = np.nonzero(bits_of(goal_slots[programs.goal_slot])[:, :lanes])
     goals[where, programs.goal_role[values]] = values
     return goals
 

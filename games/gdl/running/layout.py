@@ -69,9 +69,7 @@ class CircuitPrograms(NamedTuple):
     """The sets (slots) that contain move m: `set_slot[set_start[m] : set_start[m + 1]]`. Behind the moves of all roles
     stands, per role, that it makes none."""
     goal_slot: NDArray[np.int32]
-    """Per goal value, of all roles in order, the slot of its truth."""
-    first_goal: int
-    """First of the slots, per goal value, that tell whether it is the role's only one (see `goals`)."""
+    """Per goal value, of all roles in order and ascending, the slot of its truth (see `goals`)."""
     goal_role: NDArray[np.int32]
     """Per goal value, its role."""
     goal_value: NDArray[np.float64]
@@ -117,7 +115,7 @@ def lay_out(circuit: Circuit) -> CircuitPrograms:
         next=next_program,
         goal=goal_program,
         n_slots=step.next_slot,
-        n_goal_slots=ends.next_slot + len(outputs.goal),
+        n_goal_slots=ends.next_slot,
         legal_slot=step.of(outputs.legal),
         terminal_slot=int(step.of(outputs.terminal)[0]),
         next_slot=step.of(outputs.next),
@@ -126,7 +124,6 @@ def lay_out(circuit: Circuit) -> CircuitPrograms:
         set_start=set_start,
         set_slot=set_slot,
         goal_slot=ends.of(outputs.goal),
-        first_goal=ends.next_slot,
         goal_role=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
         goal_value=np.array([*map(scale_of(circuit.goals).worth, (*chain(*circuit.goals), 0))]),
         role_start=role_start,

@@ -28,7 +28,6 @@ from games.gdl.running.batches import (
     read_goals_of_lanes,
     read_lanes,
 )
-from games.gdl.running.goals import evaluate_goals
 from games.gdl.running.kernels import ALL, NARROW, WIDE
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms, lay_out, scale_of
 from games.gdl.running.playouts import new_move_workspace, new_playout_workspace, play_out
@@ -146,9 +145,11 @@ class CircuitMachine(StateMachine):
     def terminal(self, state: State) -> bool:
         return bool(self._legal_slots(state)[self.programs.terminal_slot] & np.uint64(1))
 
-    def goal(self, state: State, role: int) -> int | None:
-        value = float(self.goals_of(self.pack(state)[None, :])[0, role])
-        return None if math.isnan(value) else int(value)
+    def goal_values(self, state: State, role: int) -> list[int]:
+        slots = self._goal_slots(self.pack(state)[None, :])
+        mine = self.programs.goal_slot[self.programs.goal_role == role]
+        holds = slots[mine] & np.uint64(1)
+        return sorted({value for value, held in zip(self.game.goals[role], holds.tolist(), strict=True) if held})
 
     def facts(self, state: State) -> frozenset[Term]:
         bits = np.unpackbits(np.frombuffer(self._bytes(state), np.uint8), bitorder="little")
@@ -241,14 +242,17 @@ class CircuitMachine(StateMachine):
     def _goal_numbers(self, states: NDArray[np.uint64]) -> NDArray[np.intp]:
         """See `read_goals_of_lanes`."""
         result = np.zeros((len(states), len(self.roles)), np.intp)
-        slots = self._new_slots(self.programs.n_goal_slots)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
-            load_lanes(len(self.game.fluents), slots, part)
-            programs = self.programs
-            evaluate_goals(programs.goal, programs.goal_slot, programs.first_goal, programs.goal_role, slots, NARROW)
-            result[begin : begin + 64] = read_goals_of_lanes(programs, slots, len(part))
+            result[begin : begin + 64] = read_goals_of_lanes(self.programs, self._goal_slots(part), len(part))
         return result
+
+    def _goal_slots(self, states: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The slots after the goal program with packed states (n <= 64, words) in lanes 0, 1, ..."""
+        slots = self._new_slots(self.programs.n_goal_slots)
+        load_lanes(len(self.game.fluents), slots, states)
+        kernels.evaluate(self.programs.goal, slots, NARROW)
+        return slots
 
     def random_matches(
         self, matches: int, seed: int, *, max_plies: int = 1000, seconds: float | None = None

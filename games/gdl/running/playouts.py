@@ -22,7 +22,7 @@ from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel, step
 from games.bits.rows import any_lane, blend_rows, join_row
 from games.bits.words import aligned_words, lowest, popcount
-from games.gdl.running.goals import add_goals, evaluate_goals
+from games.gdl.running.goals import add_goals
 from games.gdl.running.kernels import ALL, ONE, ZERO, advance, clear_sets, evaluate, reset
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms
 
@@ -242,9 +242,9 @@ def _collect_goals(programs, goal_slots, width, held, sums, squares):
 
     `programs` is a `CircuitPrograms`; the rest is as in `add_goals`.
     """
-    first_goal, goal_role = programs.first_goal, programs.goal_role
-    evaluate_goals(programs.goal, programs.goal_slot, first_goal, goal_role, goal_slots, width)
-    add_goals(first_goal, goal_role, programs.goal_value, goal_slots, width, held, sums, squares)
+    goal_slot, goal_role, goal_value = programs.goal_slot, programs.goal_role, programs.goal_value
+    evaluate(programs.goal, goal_slots, width)
+    add_goals(goal_slot, goal_role, goal_value, goal_slots, width, held, sums, squares)
     for w in range(len(width)):
         held[w] = ZERO
 

@@ -62,6 +62,11 @@ def test_folder_of_sheets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         (GOOD.replace("(legal a go)", "(<= (legal a go) (true (f 9)))"), "error", "a has no legal move after step 0"),
         (GOOD.replace("(goal a 100)", "(<= (goal a 100) (true (f 1)))"), "error", "a has no goal value at the end"),
+        (
+            GOOD + "(goal a 0) (<= (goal a 30) (true (f 1)))",
+            "warning",
+            "a has several goal values at the end, 0 and 100: it gets the greatest",
+        ),
         (GOOD.replace("(true (f 2))", "(true (f 3))"), "warning", "is not over after"),
         (
             GOOD.replace("(goal a 100)", "(worth 150) (<= (goal a ?n) (worth ?n))"),

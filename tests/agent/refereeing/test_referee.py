@@ -289,6 +289,13 @@ async def test_dead_end_stops_the_match() -> None:
     assert "STOP" in heard[-1]
 
 
+async def test_the_greatest_of_several_goals_is_paid() -> None:
+    """A role that has 0 and 100 at the end gets 100."""
+    rules = DEAD_END.replace("(f 3)", "(f 2)") + "(goal a 100) (goal a 50)"
+    record = await referee_match(rules, ["legal"])
+    assert (record.outcome, record.goals) == ("finished", [100])
+
+
 async def test_interrupted_match_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the referee is interrupted, every player gets ABORT."""
     monkeypatch.setattr("agent.refereeing.referee.ABORT_SECONDS", CLOCK)

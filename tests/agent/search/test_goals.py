@@ -1,21 +1,25 @@
-"""One goal policy: what derives no goal value, or several at once, is worth nothing to whoever reads goals."""
+"""One goal policy: of several goal values the greatest counts, and no value is worth nothing to whoever reads goals."""
 
 from __future__ import annotations
 
-import numpy as np
+import re
+from collections.abc import Callable
+
 import pytest
 
-from agent.search.engine import UNLIMITED, Engine, Opinion
+from agent.search.engine import Engine, Limit
 from agent.search.evaluation.sampling import in_lanes, make_sampling_workspace, packed_states, play_batch
 from agent.search.montecarlo import MonteCarlo
+from agent.search.planning.plan import Known, Plan
+from agent.search.planning.planner import Planner
+from agent.search.planning.rollouts import Rollouts
 from agent.search.tree.breadth import BreadthFirst
-from agent.search.tree.engine import TreeSearch, warm_kernels
-from games.gdl.compile import warm_kernels as warm_circuits
+from agent.search.tree.engine import TreeSearch
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
 from games.machine import StateMachine, Term, points
 from protocol import kif
-from tests.agent.search.stopping import StopWhen
+from tests.agent.search.thinking import NOT_STOPPED, alpha_beta, opinion_of
 from tests.circuits import machine_of
 
 ENDS = """
@@ -37,8 +41,18 @@ ALONE = "(role solo)" + ENDS
 WATCHED = "(role solo) (role watcher) (legal watcher noop) (goal watcher 10) (goal watcher 20)" + ENDS
 """With a second role, which always has two values."""
 
+SLIP = """
+(role black) (role red) (init open)
+(legal red noop) (legal black settle) (legal black line)
+(<= (next settled) (does black settle)) (<= (next (line black)) (does black line)) (<= (next over) (true open))
+(<= terminal (true over))
+(<= (goal ?r 50) (role ?r) (true settled))
+(<= (goal red 0) (true (line black))) (<= (goal red 100) (true (line red)))
+(<= (goal black 100) (true (line black))) (<= (goal black 0) (not (true (line red))) (not (true settled)))
+"""
+"""A win of black has the goals 100 and 0: the 0 asks for `(not (line red))` where it means `(not (line black))`."""
+
 CHOICES = ("neither", "one", "both")
-NOT_STOPPED = np.zeros(1, np.uint8)
 
 
 def rules_of(text: str) -> CheckedRules:
@@ -47,9 +61,8 @@ def rules_of(text: str) -> CheckedRules:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
+def _kernels(tree_kernels: None, alpha_beta_kernels: None) -> None:
     """Compile the kernels before they are used."""
-    warm_kernels(warm_circuits())
 
 
 def play_line(machine: StateMachine, choice: str) -> list[int | None]:
@@ -61,20 +74,11 @@ def play_line(machine: StateMachine, choice: str) -> list[int | None]:
     return [machine.goal(state, role) for role in range(len(machine.roles))]
 
 
-def last_opinion(engine: Engine, machine: StateMachine, reports: int | None = None) -> Opinion:
-    """After thinking about the first state until the engine stops by itself, or has reported that often."""
-    opinions: list[Opinion] = []
-    engine.begin(machine.initial())
-    with StopWhen(lambda: reports is not None and len(opinions) >= reports) as stop:
-        engine.think(stop.flag, opinions.append, UNLIMITED)
-    return opinions[-1]
-
-
 @pytest.mark.parametrize("make", [lambda text: Interpreter(rules_of(text)), machine_of])
-def test_machines_have_no_goal(make: type[StateMachine]) -> None:
-    """Interpreter and circuit: None for no value and for several."""
-    assert [play_line(make(ALONE), choice) for choice in CHOICES] == [[None], [40], [None]]
-    assert [play_line(make(WATCHED), choice) for choice in CHOICES] == [[None, None], [40, None], [None, None]]
+def test_machines_take_the_greatest_value(make: type[StateMachine]) -> None:
+    """Interpreter and circuit; None for no value."""
+    assert [play_line(make(ALONE), choice) for choice in CHOICES] == [[None], [40], [80]]
+    assert [play_line(make(WATCHED), choice) for choice in CHOICES] == [[None, 20], [40, 20], [80, 20]]
 
 
 def test_no_goal_is_no_points() -> None:
@@ -82,16 +86,17 @@ def test_no_goal_is_no_points() -> None:
     assert [points(goal) for goal in (None, 0, 40)] == [0, 0, 40]
 
 
-def test_playouts_count_no_points() -> None:
-    """Only the end with one value adds to the sums."""
+def test_playouts_add_up_the_greatest_values() -> None:
+    """An end without a value adds nothing."""
     result = machine_of(WATCHED).random_playouts(playouts=3000, seed=1)
-    ends = result.goal_sums[0] / 40
-    assert ends == pytest.approx(result.playouts / 3, rel=0.15)
-    assert result.goal_squares.tolist() == [1600 * ends, 0]
-    assert result.goal_sums[1] == 0
+    total, squares = result.goal_sums[0], result.goal_squares[0]
+    both = (squares - 40 * total) / 3200
+    one = (total - 80 * both) / 40
+    assert [one, both] == pytest.approx([result.playouts / 3] * 2, rel=0.15)
+    assert (result.goal_sums[1], result.goal_squares[1]) == (20 * result.playouts, 400 * result.playouts)
 
 
-def test_samples_count_no_points() -> None:
+def test_samples_have_the_greatest_values() -> None:
     """What the judge learns from are all matches that came to an end; with 0 for a role without a goal."""
     machine = machine_of(WATCHED)
     workspace = make_sampling_workspace(machine.programs, 5)
@@ -99,23 +104,21 @@ def test_samples_count_no_points() -> None:
     assert in_lanes(int(usable)).all()
     assert in_lanes(int(ended)).all()
     for words, goals in zip(packed_states(workspace.drawn[0]), workspace.goals, strict=True):
-        took_one = ("took", "one") in machine.facts(machine.unpack(words))
-        assert goals.tolist() == pytest.approx([0.4 if took_one else 0.0, 0.0])
+        facts = machine.facts(machine.unpack(words))
+        value = 0.4 if ("took", "one") in facts else 0.8 if ("took", "both") in facts else 0.0
+        assert goals.tolist() == pytest.approx([value, 0.2])
 
 
-def test_the_tree_backs_up_no_points() -> None:
-    """The move with one value is proven best, though the sheet names a higher one."""
+def test_the_tree_backs_up_the_greatest_value() -> None:
+    """The move with two values is proven best."""
     machine = machine_of(WATCHED)
-    opinion = last_opinion(TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1), machine)
-    assert (opinion.move, opinion.score.goal, opinion.final) == (("take", "one"), pytest.approx(40.0), True)
+    opinion = opinion_of(TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1), machine)
+    assert (opinion.move, opinion.score.goal, opinion.final) == (("take", "both"), pytest.approx(80.0), True)
 
 
-def test_breadth_first_search_counts_no_points() -> None:
-    """The best match is the one with one value; where none has one, an end is still found, worth nothing."""
-    for text, best in (
-        (ALONE, 40),
-        (ALONE.replace("goal solo 40", "goal solo 30").replace("took one", "took both"), 0),
-    ):
+def test_breadth_first_search_finds_the_greatest_value() -> None:
+    """Where no end has a value, one is still found, worth nothing."""
+    for text, best in ((ALONE, 80), (re.sub(r"\(took \w+\)\)\)", "(step 0)))", ALONE), 0)):
         machine = machine_of(text)
         breadth = BreadthFirst(machine, 1 << 20)
         breadth.begin(machine.initial())
@@ -124,15 +127,40 @@ def test_breadth_first_search_counts_no_points() -> None:
         assert breadth.best_goal == best
 
 
-def test_monte_carlo_counts_no_points() -> None:
-    """Also on the interpreter; the mean of the best move comes near its goal, and others are worth nothing."""
+def test_planners_find_the_greatest_value() -> None:
+    """Formulas and rollouts, whose search ends with it."""
+    machine = machine_of(ALONE)
+    start = machine.initial()
+    for found in (Planner(machine).plans(start, Known(), lambda: False), Rollouts(machine).plans(start, Known())):
+        plans = [one for one in found if isinstance(one, Plan)]
+        assert (machine.game.moves[0][plans[-1].moves[0]], plans[-1].goal) == (("take", "both"), 80)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda machine: MonteCarlo(machine, 0),
+        lambda machine: TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1),
+        alpha_beta,
+    ],
+)
+def test_a_win_that_is_a_loss_too_is_played_for(make: Callable[[StateMachine], Engine]) -> None:
+    """Where the rules give the winner 100 and 0, every engine prefers the win to a draw."""
+    machine = machine_of(SLIP)
+    engine = make(machine)
+    assert opinion_of(engine, machine, Limit(nodes=1000)).move == "line"
+
+
+def test_monte_carlo_counts_the_greatest_value() -> None:
+    """Also on the interpreter; the mean of each move is its goal."""
     machine = Interpreter(rules_of(ALONE))
     engine = MonteCarlo(machine, 0)
-    opinion = last_opinion(engine, machine, 1000)
-    assert opinion.move == ("take", "one")
-    assert opinion.score.goal == pytest.approx(40.0)
+    opinion = opinion_of(engine, machine, Limit(nodes=1000))
+    assert opinion.move == ("take", "both")
+    assert opinion.score.goal == pytest.approx(80.0)
     root = engine._root
     assert root is not None
-    assert sum(sum(totals) for totals in root.totals) == pytest.approx(
-        40 * root.visits_of[0][root.moves[0].index(opinion.move)]
+    goals = {("take", "neither"): 0, ("take", "one"): 40, ("take", "both"): 80}
+    assert root.totals[0] == pytest.approx(
+        [goals[move] * visits for move, visits in zip(root.moves[0], root.visits_of[0], strict=True)]
     )

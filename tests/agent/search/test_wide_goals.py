@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
-from agent.search.engine import UNLIMITED, Engine, Limit, Opinion
-from agent.search.evaluation.network import linear_evaluation
+from agent.search.engine import Limit
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning.engine import PuzzleSearch
 from agent.search.planning.plan import Bound, Known, Plan
 from agent.search.planning.planner import Planner
 from agent.search.planning.rollouts import Rollouts
-from agent.search.pvs.engine import AlphaBetaSearch
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.engine import TreeSearch
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine
 from games.machine import GoalScale, StateMachine
 from protocol import kif
-from tests.agent.search.features import features_of
+from tests.agent.search.thinking import NOT_STOPPED, alpha_beta, opinion_of
 from tests.circuits import machine_of
 
 ALONE = """
@@ -59,8 +55,6 @@ DUEL = """
 """
 """`x` gets 110 by `dear`, as `o` prefers 25 to a debt of 50, and 75 by `cheap`."""
 
-GO = np.zeros(1, np.uint8)
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _kernels(tree_kernels: None, alpha_beta_kernels: None) -> None:
@@ -69,14 +63,6 @@ def _kernels(tree_kernels: None, alpha_beta_kernels: None) -> None:
 
 def interpreter_of(text: str) -> Interpreter:
     return Interpreter(check(kif.read_rulesheet(text)))
-
-
-def opinion_of(engine: Engine, machine: StateMachine, limit: Limit = UNLIMITED) -> Opinion:
-    """The last one of an engine that thinks until it is done."""
-    opinions: list[Opinion] = []
-    engine.begin(machine.initial())
-    engine.think(GO, opinions.append, limit)
-    return opinions[-1]
 
 
 @pytest.mark.parametrize("make", [interpreter_of, machine_of])
@@ -119,7 +105,7 @@ def test_enumeration_finds_the_highest_goal() -> None:
         machine = machine_of(text)
         breadth = BreadthFirst(machine, 1 << 20)
         breadth.begin(machine.initial())
-        breadth.run(GO, 1 << 20)
+        breadth.run(NOT_STOPPED, 1 << 20)
         assert breadth.complete
         assert machine.goal_scale.goal(breadth.best_goal) == best
 
@@ -152,14 +138,6 @@ def test_tree_search_knows_what_the_other_one_gets() -> None:
     machine = machine_of(DUEL)
     opinion = opinion_of(TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1), machine)
     assert (opinion.move, opinion.score.goal, opinion.final) == ("dear", 110, True)
-
-
-def alpha_beta(machine: CircuitMachine) -> AlphaBetaSearch:
-    """With an evaluation that knows nothing."""
-    features = features_of(machine)
-    engine = AlphaBetaSearch(machine, 0, features, threads=1, megabytes=1)
-    engine.use(linear_evaluation(np.zeros(features.n), 0.0))
-    return engine
 
 
 def test_alpha_beta_goes_for_the_difference() -> None:

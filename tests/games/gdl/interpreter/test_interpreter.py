@@ -159,15 +159,16 @@ def test_takes_facts_and_moves_as_whole_terms_and_apart() -> None:
     assert machine.goal(state, 0) == 70
 
 
-def test_gives_no_goal_for_none_or_several() -> None:
-    """No value, several values, and values that are no integers."""
+def test_the_greatest_goal_value_counts() -> None:
+    """Several values, values that are no integers, and no value."""
     machine = interpreter(
         "(role a) (role b) (role c) (init s) (<= (legal ?r m) (role ?r)) (<= (next s) (true s)) (<= terminal (true s))"
         "(<= (goal a 0) (true s)) (<= (goal a 100) (true s)) (<= (goal b high) (true s)) (<= (goal b 1.5) (true s))"
         "(<= (goal b 50) (true s))"
     )
     state = machine.initial()
-    assert [machine.goal(state, role) for role in range(3)] == [None, 50, None]
+    assert [machine.goal_values(state, role) for role in range(3)] == [[0, 100], [50], []]
+    assert [machine.goal(state, role) for role in range(3)] == [100, 50, None]
 
 
 @pytest.mark.parametrize("state", ["s", "t"])

@@ -97,7 +97,7 @@ def test_every_slot_is_written_once_and_before_it_is_read(name: str) -> None:
     assert max(later) < layout.n_slots
     ends = check_order(layout.goal, given)
     assert set(layout.goal_slot.tolist()) <= ends
-    assert max(ends) < layout.first_goal
+    assert max(ends) < layout.n_goal_slots
 
 
 def test_wide_gates_become_trees() -> None:

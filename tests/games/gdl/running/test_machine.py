@@ -207,16 +207,17 @@ def test_random_matches_are_cut_where_asked() -> None:
         assert (positions.joint[mine][:-1] >= 0).all()
 
 
-def test_a_goal_is_a_single_value() -> None:
-    """A role without a goal value, and one with several, has the goal None, which is NaN in batches."""
+def test_the_greatest_goal_value_counts() -> None:
+    """A role without a goal value has the goal None, which is NaN in batches."""
     machine = machine_of("meeting")
     facts = {("clock", "1"), ("weather", "fine"), ("at", "c", "0")}
     nobody = machine.state([*facts, ("at", "a", "1"), ("at", "b", "3")])
     several = machine.state([*facts, ("at", "a", "0"), ("at", "b", "0")])
     assert [machine.goal(nobody, role) for role in range(3)] == [None] * 3
-    assert [machine.goal(several, role) for role in range(3)] == [None, 40, 40]
+    assert [machine.goal_values(several, role) for role in range(3)] == [[10, 40], [40], [40]]
+    assert [machine.goal(several, role) for role in range(3)] == [40, 40, 40]
     goals = machine.goals_of(np.stack([machine.pack(nobody), machine.pack(several)]))
-    assert np.array_equal(goals, [[np.nan] * 3, [np.nan, 40, 40]], equal_nan=True)
+    assert np.array_equal(goals, [[np.nan] * 3, [40, 40, 40]], equal_nan=True)
 
 
 def test_facts_that_never_change_belong_to_every_state() -> None:
