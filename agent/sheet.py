@@ -91,14 +91,14 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
         content = _read(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    if b"\0" in content:
-        message = "no UTF-8 text, perhaps UTF-16: save it as UTF-8"
-        return None, [Remark("error", message, None, f"{path}: error: {message}")]
     return examine_text(path, decode(content))
 
 
 def examine_text(path: Path, source: str) -> tuple[Sheet | None, list[Remark]]:
     """Returns the sheet of this text, None if there are errors, and all remarks on it; `path` is its name in them."""
+    if "\0" in source:
+        message = "no UTF-8 text, perhaps UTF-16: save it as UTF-8"
+        return None, [Remark("error", message, None, f"{path}: error: {message}")]
     try:
         rulesheet = kif.read_rulesheet(source)
         checked = check(rulesheet)

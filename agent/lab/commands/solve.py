@@ -35,9 +35,10 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Solves. Raises `InputError` for a file that cannot be read."""
     from agent.lab.measuring.strength.reversi_problems import read_problems, solve
+    from protocol.terms import decode
 
     try:
-        problems = read_problems(options.file.read_text(encoding="ascii"))
+        problems = read_problems(decode(options.file.read_bytes()))
     except (OSError, ValueError) as error:
         raise InputError(f"{options.file}: {error}") from None
     results = []

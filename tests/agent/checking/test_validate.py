@@ -11,6 +11,8 @@ from agent.checking import validate as module
 from agent.checking.validate import validate
 from agent.cli import main
 from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
+from agent.sheet import examine_text
+from protocol.terms import decode
 
 GOOD = """(role a)
 (init (f 1))
@@ -98,11 +100,13 @@ def test_does_of_a_state_is_an_error_of_authors(tmp_path: Path, capsys: pytest.C
 
 
 def test_utf_16_is_named(tmp_path: Path) -> None:
-    """A file that is no UTF-8 text is one error that says so, not many about its words."""
+    """A file that is no UTF-8 text is one error that says so, not many about its words; on the page too."""
     file = tmp_path / "sheet.kif"
     file.write_bytes(GOOD.encode("utf-16"))
     (verdict,) = validate([file], matches=0, seed=1)
-    assert [remark.message for remark in verdict.remarks] == ["no UTF-8 text, perhaps UTF-16: save it as UTF-8"]
+    _, pasted = examine_text(file, decode(file.read_bytes()))
+    for remarks in (verdict.remarks, pasted):
+        assert [remark.message for remark in remarks] == ["no UTF-8 text, perhaps UTF-16: save it as UTF-8"]
 
 
 def test_good_sheet_is_played(tmp_path: Path) -> None:
