@@ -15,10 +15,10 @@ log = logging.getLogger(__name__)
 
 Record = TypeVar("Record")
 
-BROKEN = (ValueError, TypeError, KeyError, AttributeError)
+_BROKEN = (ValueError, TypeError, KeyError, AttributeError)
 """Errors of data that is none of a log."""
 
-MOST_TOLD = 10
+_MOST_TOLD = 10
 """Damaged lines that are named."""
 
 
@@ -95,7 +95,7 @@ def read_matches(data: bytes, from_row: Callable[[dict[str, Any]], Record]) -> t
             if row is None:
                 raise ValueError
             records.append(from_row(row))
-        except BROKEN:
+        except _BROKEN:
             damaged.append(number)
     return records, damaged
 
@@ -103,5 +103,5 @@ def read_matches(data: bytes, from_row: Callable[[dict[str, Any]], Record]) -> t
 def tell_damaged(path: Path, lines: Sequence[int]) -> None:
     """Warns of damaged lines of a log, if there are any."""
     if lines:
-        named = [*map(str, lines[:MOST_TOLD]), *(["..."] if len(lines) > MOST_TOLD else [])]
+        named = [*map(str, lines[:_MOST_TOLD]), *(["..."] if len(lines) > _MOST_TOLD else [])]
         log.warning("%s: damaged in line %s: what was played there does not count", path, ", ".join(named))
