@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.errors import InputError
+from agent.logs import printable
 from games import rulesheets
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
@@ -31,6 +32,7 @@ class Sheet:
     """A valid rulesheet."""
 
     name: str
+    """The file's, as printable text."""
     path: Path
     source: str
     rulesheet: tuple[Term, ...]
@@ -110,7 +112,7 @@ def examine_text(path: Path, source: str) -> tuple[Sheet | None, list[Remark]]:
     remarks = [_remark(path, source, diagnostic) for diagnostic in checked.diagnostics]
     if any(remark.severity == "error" for remark in remarks):
         return None, remarks
-    return Sheet(path.stem, path, source, rulesheet, checked), remarks
+    return Sheet(printable(path.stem), path, source, rulesheet, checked), remarks
 
 
 def _read(path: Path) -> bytes:

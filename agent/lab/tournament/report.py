@@ -160,7 +160,7 @@ def write_csv(path: Path, standings: Standings) -> None:
     """Writes the table as comma-separated values. Raises `InputError` where that is not possible."""
     rows = standings.as_rows()
     try:
-        with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)

@@ -152,12 +152,6 @@ def test_printed_table_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert table[2]["errors"] == "2"
 
 
-def test_any_name_fits_into_the_csv(tmp_path: Path) -> None:
-    """Names of files, and so of games, may have halves of characters."""
-    write_csv(tmp_path / "table.csv", Standings(CONTENDERS, ["caf\udce9"], [result("caf\udce9", "ab", [100, 0])]))
-    assert r"average_caf\udce9" in (tmp_path / "table.csv").read_text(encoding="utf-8")
-
-
 def test_lines_for_people() -> None:
     """Matches and times have short texts."""
     assert describe(RESULTS[1], "here") == "two, round 1: role0 b 50, role1 a 50; errors of players: 2 [here]"

@@ -25,6 +25,7 @@ from agent.lab.tournament.matches import MatchPlayer
 from agent.lab.tournament.results import MatchResult, Pairing, Settings
 from agent.lab.tournament.series import run_tournament
 from agent.sheet import load
+from games import rulesheets
 from tests.agent.commands import INLINE_TOURNAMENT, start_command
 from tests.agent.lab.jobs.losing import Loser
 from tests.agent.terminal import shown_on_a_terminal
@@ -299,6 +300,15 @@ def test_a_damaged_log_is_gone_on_with(damage: str, tmp_path: Path, caplog: pyte
     ]
     kept = [json.loads(line) for line in before]
     assert [row for row in rows if row in kept] == (kept if not told else [kept["line 1" in told]])
+
+
+@pytest.mark.usefixtures("inline")
+def test_games_have_files_of_any_name(tmp_path: Path) -> None:
+    """Also names that are no text to this system: they are spelled with escapes."""
+    sheet, table = tmp_path / "caf\udce9.kif", tmp_path / "table.csv"
+    sheet.write_text(rulesheets.text("tic_tac_toe"))
+    assert main(["tournament", str(sheet), "--players", "random,legal", "--csv", str(table)]) == OK
+    assert r"average_caf\udce9" in table.read_text()
 
 
 @pytest.mark.usefixtures("inline")
