@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,13 +16,18 @@ _quiet = False
 
 
 def open_streams() -> None:
-    """Opens the standard streams that this process was started without: other files would get their descriptors."""
+    """Opens the standard streams that this process was started without: other files would get their descriptors.
+
+    Characters that the console lacks, and halves of characters in names of files, are printed as escapes.
+    """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @contextmanager

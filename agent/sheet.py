@@ -37,6 +37,7 @@ class Sheet:
     """A valid rulesheet."""
 
     name: str
+    """The file's, as printable text."""
     path: Path
     source: str
     rulesheet: tuple[Term, ...]
@@ -117,7 +118,7 @@ def examine_text(path: Path, text: str | bytes) -> tuple[Sheet | None, list[Rema
     remarks = [_remark(path, source, diagnostic) for diagnostic in checked.diagnostics]
     if any(remark.severity == "error" for remark in remarks):
         return None, remarks
-    return Sheet(path.stem, path, source, rulesheet, checked), remarks
+    return Sheet(printable(path.stem), path, source, rulesheet, checked), remarks
 
 
 def _read(path: Path) -> bytes:

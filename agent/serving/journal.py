@@ -27,6 +27,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from agent import bounded_json
+from agent.json_lines import read_lines
 from agent.serving.light_workers import JOURNAL_SUFFIX
 from agent.serving.moments import Moment
 from agent.worker.messages import MOST_MISSED, Checkpoint, Judged, Received, Unseen, count_turns
@@ -263,7 +264,8 @@ class MatchJournal:
 def _load(path: Path, now: Moment) -> UnfinishedMatch:
     """Returns a file's match. Raises `OSError`, and `ValueError`, `KeyError`, `IndexError` or `TypeError` for a damaged
     file."""
-    lines = list(_lines(path))
+    # An unfinished last line was not acted on, a broken one in between was written again.
+    lines = [line for _, line in read_lines(path.read_bytes()) if line is not None]
     head = lines[0]
     start = Start(
         match_id=_text(head["match"]),
@@ -309,21 +311,6 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
 
 def _spell(line: dict[str, Any]) -> str:
     return f"\n{json.dumps(line)}\n"
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields the lines written whole: an unfinished last one was not acted on, a broken one in between was written
-    again."""
-    with open(path, encoding="utf-8", errors="surrogatepass") as file:
-        for text in file:
-            if not text.endswith("\n") or not text.strip():
-                continue
-            try:
-                line = bounded_json.loads(text)
-            except ValueError:
-                continue
-            if isinstance(line, dict):
-                yield line
 
 
 def _received(line: dict[str, Any]) -> Received:

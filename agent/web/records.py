@@ -196,7 +196,7 @@ def record_key(path: Path, match_id: str) -> str:
 
 def read_record(path: Path, modified: float) -> Transcript:
     """Reads the match of a record; `modified` is the file's time. Raises various errors for anything else."""
-    data = bounded_json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
+    data = bounded_json.loads(path.read_text(encoding="utf-8-sig", errors="surrogatepass"))
     roles = [_term(role) for role in data["roles"]]
     known: dict[str, Term] = {}
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
-from agent.console import is_quiet, print_remarks, quietness
+from agent.console import is_quiet, open_streams, print_remarks, quietness
 from tests.agent.terminal import shown_on_a_terminal
 
 
@@ -28,3 +31,13 @@ def test_quietness_ends(capsys: pytest.CaptureFixture[str]) -> None:
     assert not is_quiet()
     print("something")
     assert capsys.readouterr().out == "something\n"
+
+
+def test_what_a_console_lacks_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of games and files have characters that it cannot show, and halves of such."""
+    for encoding, shown in (("ascii", b"caf\\xe9 \\udce9\n"), ("utf-8", b"caf\xc3\xa9 \\udce9\n")):
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+        open_streams()
+        print("caf\xe9 \udce9", flush=True)
+        assert written.getvalue() == shown

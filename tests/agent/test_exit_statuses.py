@@ -130,7 +130,8 @@ def test_solve(
 ) -> None:
     """A score that is not the best one of the file fails it; a position without scores cannot."""
     file, result = tmp_path / "problems.obf", tmp_path / "result.json"
-    file.write_text("".join(f"{BOARD} X; {scores}\n" for scores in lines))
+    # As editors of other systems save it.
+    file.write_text("".join(f"{BOARD} X; {scores}\n" for scores in lines), encoding="utf-8-sig")
     status = instrument(["solve", str(file), "--megabytes", "1", "--json", str(result), *options])
     assert status == (OK if all(statuses) else DIFFERENT)
     rows: list[dict[str, Any]] = json.loads(result.read_text())

@@ -161,11 +161,18 @@ def check_log(folder: Path, text: bytes) -> str:
             shown = "shown"
     except InputError as error:
         _check_length(str(error))
+    log = MatchLog(path, SETTINGS, read_result)
     try:
-        MatchLog(path, SETTINGS, read_result).read()
+        matches = log.read()
     except InputError as error:
         _check_length(str(error))
         return shown
+    data = path.read_bytes()
+    assert not data or data.endswith(b"\n"), data[-80:]
+    if matches:
+        # Damage costs what it hits.
+        path.write_bytes(b'\xef\xbb\xbf{"seed": 1, "op\n\0\0' + data + b'{"seed": 1, "op' + bytes(7))
+        assert log.read() == matches
     return f"{shown}, gone on with"
 
 

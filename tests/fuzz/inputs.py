@@ -150,7 +150,8 @@ def logs() -> list[bytes]:
     }
     stalled = {**row, "balanced": True, "round": 2, "goals": [], "outcome": "stalled", "errors": [], "turns": []}
     lines = [json.dumps(data).encode() + b"\n" for data in (row, stalled, {**row, "round": 3, "seats": ["b", "a"]})]
-    return [b"".join(lines[:count]) for count in (1, 2, 3)] + [lines[0] + lines[1][:-20]]
+    damaged = [lines[0] + lines[1][:-20], b"\xef\xbb\xbf" + b"".join(lines) + bytes(20), bytes(20).join(lines)]
+    return [b"".join(lines[:count]) for count in (1, 2, 3)] + damaged
 
 
 VALUES = (

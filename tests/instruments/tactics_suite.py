@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.errors import InputError
+from agent.json_lines import read_lines
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import limited
 from agent.search.evaluation.features import find_features
@@ -169,13 +170,14 @@ def wins_after(machine: CircuitMachine, prover: TacticsProver, state: State, rol
 def read_suite(path: Path) -> list[Tactic]:
     """Returns the positions of a file. Raises `InputError`."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
     found = []
-    for number, line in enumerate(lines, 1):
+    for number, fields in read_lines(data):
+        if fields is None:
+            raise InputError(f"{path}:{number}: no position of a suite")
         try:
-            fields = json.loads(line)
             one = Tactic(
                 str(fields["sheet"]),
                 tuple(map(str, fields["facts"])),

@@ -100,9 +100,11 @@ def test_made_positions_are_what_they_say(name: str) -> None:
 
 
 def test_suite_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Also with the marks that editors and power cuts leave."""
     file = tmp_path / "suite.jsonl"
-    file.write_text("".join(map(line_of, made("connect_four"))))
-    assert read_suite(file) == made("connect_four")
+    for text in ("{}", "\ufeff{}\n", "{}\0\0\0"):
+        file.write_text(text.format("".join(map(line_of, made("connect_four")))))
+        assert read_suite(file) == made("connect_four")
 
 
 @pytest.mark.parametrize(

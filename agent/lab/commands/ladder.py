@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.kernels.progress import prepare
     from agent.lab.ladder.kept import kept_values
     from agent.lab.ladder.named import make_outside
-    from agent.lab.ladder.outside import OutsideEngine
+    from agent.lab.ladder.outside import OutsideEngine, blaming
     from agent.lab.ladder.rules import check_rules
     from agent.lab.ladder.seat import OutsidePlayer
     from agent.lab.tournament.contenders import Contender, parse_contender
@@ -121,7 +121,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         if options.share and type(engine).values is OutsideEngine.values:
             raise InputError(f"{engine.name} does not know the value of moves; leave --share out")
         engine.unit = options.unit
-        check_rules(engine, machine)
+        with blaming(engine.name):
+            check_rules(engine, machine)
         print(f"{engine.name} plays {sheet.name} by the same rules", flush=True)
         limits = {engine.name: None} if options.share else {f"{engine.name}.{rung}": rung for rung in rungs}
         spec = " ".join([options.engine, *(f"{name}={value}" for name, value in options.option)])
@@ -152,7 +153,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
             if options.log is not None:
                 print(f"the same command goes on from {options.log}", file=sys.stderr)
             raise
-        kept = [kept_values(engine, machine, result, player.label) for result in rating.results if options.share]
+        with blaming(engine.name):
+            kept = [kept_values(engine, machine, result, player.label) for result in rating.results if options.share]
     data = {"player": player.spec, "engine": spec, **settings.as_json(), "game": sheet.name}
     return OK, data | (_show_share(rating, kept) if options.share else _show_rung(rating)) | _show_turns(rating)
 

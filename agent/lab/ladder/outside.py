@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from agent.errors import InputError
-from games.machine import Term
+from agent.errors import CommandError, InputError, first_line
+from games.machine import GameError, Term
 from protocol.kif import write
 
 
@@ -63,3 +64,19 @@ class OutsideEngine(ABC):
             text for role, move in zip(roles, joint_move, strict=True) for text in self.spelled(write(role), [move])
         ]
         return [*line, *(made or filter(self.is_pass, self.legal(line)))]
+
+
+@contextmanager
+def blaming(name: str) -> Iterator[None]:
+    """Turns any error of an engine of that name into a `CommandError`, within the context."""
+    try:
+        yield
+    except (CommandError, GameError):
+        raise
+    except Exception as error:
+        raise CommandError(f"{name} failed: {type(error).__name__}: {first_line(error)}") from error
+
+
+def place(line: Sequence[str]) -> str:
+    """Returns the position after a line, for messages."""
+    return f"after {' '.join(line)}" if line else "in the first position"

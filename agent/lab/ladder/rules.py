@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from agent.errors import InputError
-from agent.lab.ladder.outside import OutsideEngine
+from agent.lab.ladder.outside import OutsideEngine, place
 from games.machine import State, StateMachine, points
 from protocol.kif import write
 
@@ -31,11 +31,11 @@ def check_rules(engine: OutsideEngine, machine: StateMachine, matches: int = MAT
             moves = [[] if over else machine.legal(state, role) for role in range(len(roles))]
             ours = [set(engine.spelled(role, some)) for role, some in zip(roles, moves, strict=True)]
             if all(ours):
-                raise InputError(f"{engine.name} plays where roles take turns; here both choose {_after(line)}")
+                raise InputError(f"{engine.name} plays where roles take turns; here both choose {place(line)}")
             theirs = {move for move in engine.legal(line) if not engine.is_pass(move)}
             if theirs != set().union(*ours):
                 raise InputError(
-                    f"{engine.name} plays other rules {_after(line)}: "
+                    f"{engine.name} plays other rules {place(line)}: "
                     f"the rulesheet alone has {_listed(set().union(*ours) - theirs, over)}, "
                     f"the engine alone {_listed(theirs.difference(*ours), not theirs)}"
                 )
@@ -56,14 +56,10 @@ def _compare_results(
     goals = [points(machine.goal(state, role)) for role in (mover, 1 - mover)]
     if told is not None and told != 0.5 + 0.5 * np.sign(goals[0] - goals[1]):
         raise InputError(
-            f"{engine.name} has another result {_after(line)}: {write(machine.roles[mover])} gets {goals[0]} and the "
+            f"{engine.name} has another result {place(line)}: {write(machine.roles[mover])} gets {goals[0]} and the "
             f"other {goals[1]}, and {told:g} points of the engine"
         )
 
 
 def _listed(moves: set[str], over: bool) -> str:
     return ", ".join(sorted(moves)) or ("no move: the game is over" if over else "none")
-
-
-def _after(line: Sequence[str]) -> str:
-    return f"after {' '.join(line)}" if line else "in the first position"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
 from agent.errors import CommandError
-from agent.lab.ladder.outside import OutsideEngine
+from agent.lab.ladder.outside import OutsideEngine, blaming, place
 from agent.refereeing.local_player import LocalPlayer
 from games.machine import State, StateMachine, Term
 from protocol.kif import write
@@ -46,7 +46,7 @@ class OutsidePlayer(LocalPlayer):
             return legal[0]
         chosen = await self._ask(self._engine.choose, self._line, self._rung)
         if chosen not in spelled:
-            raise CommandError(f"{self._engine.name} plays {chosen} after {' '.join(self._line)}, which is not legal")
+            raise CommandError(f"{self._engine.name} plays `{chosen}` {place(self._line)}, which is not legal")
         return spelled[chosen]
 
     async def follow(self, joint_move: tuple[Term, ...], state: State) -> None:
@@ -58,12 +58,9 @@ class OutsidePlayer(LocalPlayer):
     async def _ask(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Asks the engine. Raises `CommandError` for all of its errors: a match with them would measure nothing."""
         try:
-            return await asyncio.to_thread(work, *arguments, **named)
+            with blaming(self._engine.name):
+                return await asyncio.to_thread(work, *arguments, **named)
         except asyncio.CancelledError:
             # Else the thread would wait for its answer.
             self._engine.close()
             raise
-        except CommandError:
-            raise
-        except Exception as error:
-            raise CommandError(f"{self._engine.name} failed: {type(error).__name__}: {error}") from error

@@ -32,7 +32,13 @@ class UciEngine(OutsideEngine):
         try:
             # In a session of its own, so that Ctrl-C ends the series first.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+                # Names of authors and of files have other encodings.
+                errors="surrogateescape",
+                start_new_session=True,
             )
         except OSError as error:
             raise InputError(f"{command[0]}: {error.strerror}") from None
@@ -66,7 +72,8 @@ class UciEngine(OutsideEngine):
         if rung is None:
             raise InputError(f"{self.name} needs a limit")
         limit = "movetime" if self.unit == "ms" else "nodes"
-        return self._ask("bestmove", _position(line), f"go {limit} {rung}")[-1].split()[1]
+        answer = self._ask("bestmove", _position(line), f"go {limit} {rung}")[-1]
+        return "".join(answer.split()[1:2])
 
     def is_pass(self, move: str) -> bool:
         return move[: len(move) // 2] == move[len(move) // 2 :]
@@ -87,7 +94,10 @@ class UciEngine(OutsideEngine):
             pass
 
     def _ask(self, last: str, *commands: str) -> list[str]:
-        """Returns the lines of an answer; `last` begins the last one. Raises `CommandError` where the engine ends."""
+        """Returns the lines of an answer; `last` begins the last one.
+
+        Raises `CommandError` where the engine ends, or begins to play instead.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         lines: list[str] = []
@@ -95,9 +105,11 @@ class UciEngine(OutsideEngine):
             self._process.stdin.write("".join(f"{command}\n" for command in commands))
             self._process.stdin.flush()
             for text in self._process.stdout:
-                lines.append(text.strip())
-                if text.startswith(last):
+                lines.append(text.strip("\0 \t\r\n"))
+                if lines[-1].startswith(last):
                     return lines
+                if lines[-1].startswith("bestmove"):
+                    raise CommandError(f"{self.name} does not know `{commands[-1]}`, and answers `{lines[-1]}`")
         raise CommandError(f"{self.name} has ended, after `{commands[-1]}`")
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from agent.bounded_json import loads
 from agent.errors import InputError
+from agent.json_lines import read_lines
+
+log = logging.getLogger(__name__)
 
 Record = TypeVar("Record")
+
+_BROKEN = (ValueError, TypeError, KeyError, AttributeError)
+"""Errors of data that is none of a log."""
+
+_MOST_TOLD = 10
+"""Damaged lines that are named."""
 
 
 class MatchLog(Generic[Record]):
@@ -37,25 +45,29 @@ class MatchLog(Generic[Record]):
     def read(self) -> list[Record]:
         """Returns the matches of the log, none where there is no file; removes an incomplete last line from the file.
 
-        Raises `InputError` for the log of another series, and for any other file.
+        Damaged lines are told and left as they are. Raises `InputError` for the log of another series, and for any
+        other file.
         """
         try:
             data = self._path.read_bytes()
             end = data.rfind(b"\n") + 1
-            records = [self._from_row(self._without_settings(loads(line.decode()))) for line in data[:end].splitlines()]
-            if not data[end:].startswith(self._line_start[: len(data) - end]):
-                raise ValueError
-            if end < len(data):
-                os.truncate(self._path, end)
+            records, damaged = read_matches(data, lambda row: self._from_row(self._without_settings(row)))
+            rest = data[end:].strip(b"\0")
+            if not records and (damaged or not rest.startswith(self._line_start[: len(rest)])):
+                raise InputError(f"{self._path}: not a log: no line of it is a match; name a new file")
+            tell_damaged(self._path, damaged)
+            # An editor may have left out the last line break alone.
+            kept = rest + b"\n" if any(read_lines(rest)) else b""
+            if data[end:] != kept:
+                with self._path.open("r+b") as file:
+                    file.seek(end)
+                    file.write(kept)
+                    file.truncate()
             return records
         except FileNotFoundError:
             return []
         except OSError as error:
             raise InputError(f"{self._path}: {error.strerror}") from None
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise InputError(
-                f"{self._path}: not a log of release 0.2, nor one of 0.1 that can be resumed; name a new file"
-            ) from None
 
     def append(self, row: Mapping[str, object]) -> None:
         """Adds a match. Raises `InputError` where the file cannot be written."""
@@ -73,3 +85,23 @@ class MatchLog(Generic[Record]):
                     f"{self._path}: a log of another series, {name} is {logged!r:.40} instead of {value!r}"
                 )
         return row
+
+
+def read_matches(data: bytes, from_row: Callable[[dict[str, Any]], Record]) -> tuple[list[Record], list[int]]:
+    """Returns the matches of a log, and the numbers of lines that are damaged: those of which `from_row` makes none."""
+    records, damaged = list[Record](), list[int]()
+    for number, row in read_lines(data):
+        try:
+            if row is None:
+                raise ValueError
+            records.append(from_row(row))
+        except _BROKEN:
+            damaged.append(number)
+    return records, damaged
+
+
+def tell_damaged(path: Path, lines: Sequence[int]) -> None:
+    """Warns of damaged lines of a log, if there are any."""
+    if lines:
+        named = [*map(str, lines[:_MOST_TOLD]), *(["..."] if len(lines) > _MOST_TOLD else [])]
+        log.warning("%s: damaged in line %s: what was played there does not count", path, ", ".join(named))

@@ -208,9 +208,10 @@ def rate(
         for sheet in sheets:
             rating = GameRating(sheet.name, [], player.label, ladder)
             ratings.append(rating)
+            of_game = [result for result in known.values() if result.game == sheet.name]
             for pairing in _pairings(rating, matches, narrow):
                 if (result := known.get(pairing)) is None:
-                    openings = {earlier.round: earlier.opening for earlier in rating.results}
+                    openings = {other.round: other.opening for other in (*of_game, *rating.results)}
                     opening = openings.get(pairing.round)
                     if opening is None and settings.balanced:
                         opening = playing.draw(sheet.name, pairing.round, openings.values())

@@ -13,6 +13,7 @@ from agent.cli import main
 from agent.commands.options import DIFFERENT, OK, WRONG_INPUT
 from agent.sheet import examine_text
 from protocol import infix, kif
+from protocol.terms import decode
 
 GOOD = """(role a)
 (init (f 1))
@@ -106,11 +107,13 @@ def test_does_of_a_state_is_an_error_of_authors(tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("content", [GOOD.encode("utf-16"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR(\xff) \xfe"])
 def test_what_is_no_text_is_named(tmp_path: Path, content: bytes) -> None:
-    """A file that is no UTF-8 text is one error that says so, not many about its words."""
+    """A file that is no UTF-8 text is one error that says so, not many about its words; on the page too."""
     file = tmp_path / "sheet.kif"
     file.write_bytes(content)
     (verdict,) = validate([file], matches=0, seed=1)
-    assert [remark.message for remark in verdict.remarks] == ["not text in UTF-8; if it is UTF-16, save it as UTF-8"]
+    _, pasted = examine_text(file, decode(content))
+    for remarks in (verdict.remarks, pasted):
+        assert [remark.message for remark in remarks] == ["not text in UTF-8; if it is UTF-16, save it as UTF-8"]
 
 
 def test_infix_is_read_and_has_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

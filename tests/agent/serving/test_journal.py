@@ -123,12 +123,12 @@ async def test_half_written_line_is_ignored(tmp_path: Path) -> None:
 
 
 async def test_rubbish_in_the_middle_costs_no_turn(tmp_path: Path) -> None:
-    """Foreign text in a running match's file does not spoil the next line."""
+    """Foreign bytes in a running match's file do not spoil the other lines."""
     match = Journal(tmp_path).match(START.match_id)
     await match.start(START)
     (path,) = tmp_path.iterdir()
-    with open(path, "a") as file:
-        file.write('{"moves": ["le')
+    with open(path, "ab") as file:
+        file.write(b'\xff\0{"moves": ["le')
     await match.received(("left",), 1)
     match.close()
     (found,) = Journal(tmp_path).unfinished(Moment.present())

@@ -221,7 +221,8 @@ def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.Lo
         "seconds": [[0.5]],
         "thoughts": [{"0": thought().as_json()}, {}],
     }
-    (tmp_path / "good.json").write_text(json.dumps(good))
+    # Editors of other systems write a byte order mark.
+    (tmp_path / "good.json").write_text(json.dumps(good), encoding="utf-8-sig")
     junk = ["", "{}", "[", "[" * 100_000, json.dumps({**good, "states": []}), json.dumps({**good, "moves": [["(("]]})]
     junk += [json.dumps({**good, "goals": ["!"]}).replace('"!"', number) for number in ("1e999", "NaN")]
     junk += [json.dumps({**good, "start_clock": clock}) for clock in (10**400, "1e999", "nan", "1" + " " * 5000 + "2")]

@@ -34,10 +34,11 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Solves. Raises `InputError` for a file that cannot be read."""
+    from protocol.terms import decode
     from tests.instruments.reversi_problems import read_problems, solve
 
     try:
-        problems = read_problems(options.file.read_text(encoding="ascii"))
+        problems = read_problems(decode(options.file.read_bytes()))
     except (OSError, ValueError) as error:
         raise InputError(f"{options.file}: {error}") from None
     results = []

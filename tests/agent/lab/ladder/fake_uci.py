@@ -1,4 +1,5 @@
-"""An engine that speaks UCI and plays `RACE`, the first legal move; its options make it play other games, or end."""
+"""An engine that speaks UCI and plays `RACE`, the first legal move; its options make it play other games, say something
+else than a move, or end. It has quirks of engines in use: other encodings, other line ends, a NUL after the move."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ sys.path[:0] = [str(Path(__file__).parents[4])]
 
 from tests.agent.lab.ladder.games import RACE, machine_of  # noqa: E402
 
-options = {"Misere": "false", "Without": "", "Ends": "0"}
+options = {"Misere": "false", "Without": "", "Ends": "0", "Says": ""}
 machine = machine_of(RACE)
 
 
@@ -33,7 +34,9 @@ for text in sys.stdin:
     legal.pop(options["Without"], None)
     if words == ["uci"]:
         print(*(f"option name {name} type string default {value}" for name, value in options.items()), sep="\n")
-        print("uciok", flush=True)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(b"id author Jos\xe9\r\n uciok\r\n")
+        sys.stdout.buffer.flush()
     elif words == ["isready"]:
         print("readyok", flush=True)
     elif words[0] == "setoption":
@@ -42,6 +45,8 @@ for text in sys.stdin:
         line = words[3:]
         if len(line) == int(options["Ends"]) > 0:
             sys.exit()
+    elif words[0] == "go" and options["Says"]:
+        print(options["Says"].replace("_", " "), flush=True)
     elif words[:2] == ["go", "perft"]:
         print(*(f"{move}: 1" for move in legal), f"\nNodes searched: {len(legal)}", sep="\n", flush=True)
     elif "searchmoves" in words:
@@ -50,4 +55,4 @@ for text in sys.stdin:
         print(f"info depth 1 score mate {1 if won == (options['Misere'] == 'false') else -1}")
         print(f"bestmove {words[-1]}", flush=True)
     elif words[0] == "go":
-        print(f"info nodes {words[2]} pv {next(iter(legal))}\nbestmove {next(iter(legal))} ponder a1a2", flush=True)
+        print(f"info nodes {words[2]} pv {next(iter(legal))}\nbestmove {next(iter(legal))}\0", flush=True)

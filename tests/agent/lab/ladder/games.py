@@ -74,17 +74,19 @@ class HeapEngine(OutsideEngine):
 
     name = "heaps"
 
-    def __init__(self, heap: int = 7, fails: bool = False) -> None:
+    def __init__(self, heap: int = 7, fails: str = "") -> None:
         self._heap, self._fails = heap, fails
 
     def spell(self, role: str, move: Term) -> str | None:
         return move[1] if move[0] == "take" and isinstance(move[1], str) else None
 
     def legal(self, line: Sequence[str]) -> Collection[str]:
+        if self._fails == "legal":
+            raise ZeroDivisionError("division by zero")
         return [str(taken) for taken in (1, 2) if taken <= self._left(line)]
 
     def choose(self, line: Sequence[str], rung: int | None) -> str:
-        if self._fails:
+        if self._fails == "choose":
             raise ZeroDivisionError("division by zero")
         values = self.values(line)
         return "1" if rung else max(values, key=values.__getitem__)
@@ -101,4 +103,4 @@ class HeapEngine(OutsideEngine):
 
 def make(options: dict[str, str]) -> OutsideEngine:
     """The engine for `--engine`: this file is one that a user may name."""
-    return HeapEngine(int(options.get("heap", 7)), "fails" in options)
+    return HeapEngine(int(options.get("heap", 7)), options.get("fails", ""))

@@ -12,8 +12,10 @@ import pytest
 
 from agent.cli import main
 from agent.commands.options import OK, WRONG_INPUT
+from agent.json_lines import read_lines
 from agent.lab.tournament import matches, yardstick
 from agent.lab.tournament.contenders import Contender
+from agent.lab.tournament.logged import read_tournament
 from agent.lab.tournament.results import MatchResult, Pairing, Settings, digest
 from agent.lab.tournament.yardstick import Ladder, rate
 from agent.sheet import load
@@ -108,6 +110,33 @@ def test_a_series_goes_on_from_its_log(heap: list[str], tmp_path: Path) -> None:
     assert main([*heap, "--matches", "6", "--log", str(log)]) == WRONG_INPUT
 
 
+def test_a_damaged_match_is_played_again_from_its_opening(
+    heap: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where that opening would not be chosen again: both matches of a pair have the same one."""
+    log = tmp_path / "log.jsonl"
+    assert main([*heap, "--matches", "2", "--log", str(log)]) == OK
+    first, second = log.read_text().splitlines(keepends=True)
+    log.write_text(f"{first[:50]}\n{second}")
+    monkeypatch.setattr(matches, "is_balanced", lambda *_: False)
+    assert main([*heap, "--matches", "2", "--log", str(log)]) == OK
+    rows = [row for _, row in read_lines(log.read_bytes()) if row is not None]
+    assert [(row["seats"].index("legal"), row["opening"]) for row in rows] == [
+        (1, rows[0]["opening"]),
+        (0, rows[0]["opening"]),
+    ]
+
+
+def test_the_matches_of_a_series_can_be_shown(heap: list[str], tmp_path: Path) -> None:
+    """The page names engines as they were given, which may be a path or a command with options."""
+    log = tmp_path / "log.jsonl"
+    assert main([*heap, "--matches", "2", "--log", str(log)]) == OK
+    page = read_tournament(log)
+    assert page is not None
+    assert {contender.spec for contender in page.contenders} == {"legal", f"{games.__file__} 1600 nodes"}
+    assert page.matches(None, None)["count"] == 2
+
+
 def test_a_share_of_kept_values_is_told(heap: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Against the perfect player, the first legal move keeps the value where that is to take one."""
     result = tmp_path / "result.json"
@@ -126,7 +155,9 @@ def test_a_share_of_kept_values_is_told(heap: list[str], tmp_path: Path, capsys:
         (["--option", "heap=8"], "heaps plays other rules"),
         (["--first", "101"], "101 is no rung; there are 25, 100, 400"),
         (["--share", "--opening", "9"], "choose shorter openings"),
-        (["--option", "fails=1"], "heaps failed: ZeroDivisionError: division by zero"),
+        (["--option", "fails=choose"], "heaps failed: ZeroDivisionError: division by zero"),
+        (["--option", "fails=legal"], "heaps failed: ZeroDivisionError: division by zero"),
+        (["--option", "heap=x"], "games.py failed: ValueError: invalid literal"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -109,9 +109,40 @@ def test_a_uci_engine_is_asked_by_nodes_or_by_time(fake: StartFake) -> None:
         engine.choose(["b1b2", "a4a3"], 100)
 
 
+def test_engines_that_answer_otherwise_are_named(fake: StartFake) -> None:
+    """Without a move, and where `go perft 1` makes them play."""
+    assert fake(Says="bestmove").choose([], 100) == ""
+    with pytest.raises(CommandError, match="does not know `go perft 1`, and answers `bestmove a1a2`"):
+        fake(Says="bestmove_a1a2").legal([])
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (b"x = 'Jos\xe9'\n", "engine.py failed: SyntaxError: .*utf-8"),
+        (b"import os\nos.nothing\n", "engine.py failed: AttributeError: module 'os' has no attribute 'nothing'"),
+        (b"import no_such_package\n", "engine.py failed: ModuleNotFoundError: No module named 'no_such_package'"),
+        (b"def make(options): return 1 / 0\n", "engine.py failed: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_the_error_of_a_file_is_told(text: bytes, error: str, tmp_path: Path) -> None:
+    """In one line, with its kind."""
+    (tmp_path / "engine.py").write_bytes(text)
+    with pytest.raises(CommandError, match=error):
+        make_outside(str(tmp_path / "engine.py"), {})
+
+
+def test_a_command_may_end_in_the_name_of_a_python_file() -> None:
+    """It is no file then; a quote that is not closed is told."""
+    with closing(make_outside(f"{sys.executable} {FAKE}", {})) as engine:
+        assert engine.name == Path(sys.executable).name
+    with pytest.raises(CommandError, match='engine "x failed: ValueError: No closing quotation'):
+        make_outside('engine "x', {})
+
+
 def test_options_that_an_engine_lacks_are_refused(fake: StartFake) -> None:
     """So are commands that are none, and files without an engine."""
-    with pytest.raises(InputError, match="has no option Variant; it has: Misere, Without, Ends"):
+    with pytest.raises(InputError, match="has no option Variant; it has: Misere, Without, Ends, Says"):
         fake(Variant="race")
     with pytest.raises(InputError, match="no_such_engine: No such file"):
         make_outside("no_such_engine --fast", {})

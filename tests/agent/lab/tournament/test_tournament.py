@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from agent.cli import main
 from agent.commands.options import DIFFERENT, INTERRUPTED, OK, WRONG_INPUT
 from agent.errors import InputError
+from agent.json_lines import read_lines
 from agent.lab.commands import tournament as command_module
 from agent.lab.jobs.inline import InlineExecutor
 from agent.lab.tournament.contenders import parse_contenders
@@ -23,6 +25,7 @@ from agent.lab.tournament.matches import MatchPlayer
 from agent.lab.tournament.results import MatchResult, Pairing, Settings
 from agent.lab.tournament.series import run_tournament
 from agent.sheet import load
+from games import rulesheets
 from tests.agent.commands import INLINE_TOURNAMENT, start_command
 from tests.agent.lab.jobs.losing import Loser
 from tests.agent.terminal import shown_on_a_terminal
@@ -265,6 +268,47 @@ def test_log_of_another_series(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main([*command, "--log", str(tmp_path / "log"), "--seed", "7"]) == WRONG_INPUT
     assert "a log of another series, seed is 0 instead of 7" in capsys.readouterr().err
     assert (tmp_path / "log").read_text() == before
+
+
+DAMAGES: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
+    "zeros at the end": (lambda lines: b"".join(lines) + bytes(200), ""),
+    "half a line, and zeros": (lambda lines: b"".join(lines) + lines[1][:40] + bytes(9), ""),
+    "no last line break": (lambda lines: b"".join(lines)[:-1], ""),
+    "byte order mark": (lambda lines: b"\xef\xbb\xbf" + b"".join(lines), ""),
+    "zeros in the middle": (lambda lines: bytes(9).join(lines), ""),
+    "first line cut": (lambda lines: lines[0][:40] + b"\n" + lines[1], "damaged in line 1: "),
+    "other bytes in a line": (lambda lines: lines[0] + lines[1].replace(b"random", b"r\xff"), "damaged in line 2: "),
+}
+"""Kinds of damage to a log of two lines, and what is told of them."""
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.usefixtures("inline")
+def test_a_damaged_log_is_gone_on_with(damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Only the match of a damaged line is played again, and the line is named; nothing else is lost."""
+    change, told = DAMAGES[damage]
+    log = tmp_path / "log"
+    command = ["tournament", "tic_tac_toe", "--players", "random,legal", "--log", str(log)]
+    assert main(command) == OK
+    before = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(change(before))
+    assert main([*command, "--rounds", "2"]) == OK
+    assert f"{log}: {told}" in caplog.text if told else not caplog.text
+    rows = [row for _, row in read_lines(log.read_bytes()) if row is not None]
+    assert sorted((row["round"], row["seats"][0]) for row in rows) == [
+        *((number, seat) for number in (1, 2) for seat in ("legal", "random"))
+    ]
+    kept = [json.loads(line) for line in before]
+    assert [row for row in rows if row in kept] == (kept if not told else [kept["line 1" in told]])
+
+
+@pytest.mark.usefixtures("inline")
+def test_games_have_files_of_any_name(tmp_path: Path) -> None:
+    """Also names that are no text to this system: they are spelled with escapes."""
+    sheet, table = tmp_path / "caf\udce9.kif", tmp_path / "table.csv"
+    sheet.write_text(rulesheets.text("tic_tac_toe"))
+    assert main(["tournament", str(sheet), "--players", "random,legal", "--csv", str(table)]) == OK
+    assert r"average_caf\udce9" in table.read_text()
 
 
 @pytest.mark.usefixtures("inline")
