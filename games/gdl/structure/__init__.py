@@ -4,6 +4,6 @@
 looks for independent parts, of which `subgames` makes machines. `graph` and `symmetry` need an unfactored circuit.
 `endings` finds the facts that end a match, `makers` the moves that make facts true, `rivals` the facts that are alike,
 `clock` step counters. For one player `gate_lists` are a circuit's gates in Python, and `independence` finds moves whose
-order does not matter. `lean` leaves out the facts that no search needs; of the labels of chains (`chains`) only their
+order does not matter, `move_choices` moves that are several choices at once. `lean` leaves out the facts that no search needs; of the labels of chains (`chains`) only their
 `connection` matters.
 """
