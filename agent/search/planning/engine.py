@@ -55,8 +55,10 @@ class PuzzleSearch(TreeSearch):
             self._planner.begin(state, known)
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
-        if not self.lines.solved:
-            self._planner.go_on()
+        if self.lines.solved:
+            report(self._opinion(details=True))
+            return
+        self._planner.go_on()
         try:
             super().think(stop, report, limit)
         finally:

@@ -20,6 +20,7 @@ from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.gate_lists import read_circuit
 from games.gdl.structure.independence import Independence, find_independence, reachable
+from games.gdl.structure.move_choices import find_choices
 from games.machine import State, points
 
 MOST_GATE_INPUTS = 150_000
@@ -45,6 +46,10 @@ MOST_TURNS = 6
 
 ROUNDS_FOR_THE_BEST = 4
 """Rounds before lower goals are sought, too."""
+
+MOST_DIVIDED_MOVES = 1_000
+"""Most moves made of several choices among which independent ones are looked for: pairs of more take too long, and a
+step already has what is chosen at once."""
 
 FAILED_TRIALS = 4
 """Plans that may fail when tried out before a way is given up."""
@@ -72,6 +77,7 @@ class _Formula:
         self.refuted = next((goal for goal in goals if self._at_least[goal] == FALSE), MORE_THAN_ANY)
         """Lowest goal proven out of reach in this number of steps."""
         self._steps = unrolling.steps
+        self._moves_taken = unrolling.moves_taken
         self._formula: Formula | None = formula
         self._control: clingo.Control | None = None
         self.size = formula.size
@@ -95,7 +101,10 @@ class _Formula:
                 if handle.get().unsatisfiable:
                     self.refuted = min(self.refuted, goal)
                 return None
-            return [[m for m, literal in made.items() if model.is_true(literal)] for made in self._steps]
+            return [
+                self._moves_taken([option for option, literal in taken.items() if model.is_true(literal)])
+                for taken in self._steps
+            ]
 
 
 class _Way:
@@ -178,6 +187,7 @@ class Planner:
     def __init__(self, machine: CircuitMachine) -> None:
         self._machine = machine
         self._circuit = read_circuit(machine)
+        self._choices = find_choices(self._circuit)
         self._goals = sorted(set(self._circuit.goal_value))
 
     def plans(self, state: State, known: Known, wanted: Wanted) -> Findings:
@@ -227,11 +237,13 @@ class Planner:
             rounds += 1
 
     def _ways(self, state: State) -> list[_Way]:
-        machine, circuit = self._machine, self._circuit
+        machine, circuit, choices = self._machine, self._circuit, self._choices
         fluents = self._fluents(state)
+        ways = [_Way(lambda: Sequential(circuit, fluents, choices), exact=True)]
+        if len(choices.choices) > 1 and circuit.n_moves > MOST_DIVIDED_MOVES:
+            return ways
         within = reachable(circuit, fluents)
         independence = find_independence(machine, circuit, within)
-        ways = [_Way(lambda: Sequential(circuit, fluents), exact=True)]
         if independence is not None and independence.independent_pairs() > 0:
             clocks = self._clocks(state, independence)
             ways.insert(0, _Way(lambda: Parallel(circuit, fluents, within, independence, clocks), exact=False))

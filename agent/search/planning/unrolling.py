@@ -14,16 +14,20 @@ from agent.search.planning.formula import FALSE, TRUE, Formula, Literal
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 from games.gdl.structure.gate_lists import Block, GateLists
 from games.gdl.structure.independence import Independence, Reachable, bits
+from games.gdl.structure.move_choices import MoveChoices
 
 
 class Unrolling(ABC):
     """A formula whose models are plans from a state."""
 
+    moves_taken: Callable[[list[int]], list[int]]
+    """The moves of a step, by the options taken there."""
+
     def __init__(self, circuit: GateLists, state: Sequence[int]) -> None:
         """`state` is 0 or 1 per fluent."""
         self.formula = Formula()
         self.steps: list[dict[int, Literal]] = []
-        """Per step, the literals of the moves, true where the move is made."""
+        """Per step, literals by options, true where the option is taken."""
         self._circuit = circuit
         self._fluents = [TRUE if value else FALSE for value in state]
 
@@ -62,10 +66,12 @@ class Unrolling(ABC):
 
 
 class Sequential(Unrolling):
-    """An unrolling with one move a step; finished matches have no more moves."""
+    """An unrolling with one move a step, made of `choices`; finished matches have no more moves."""
 
-    def __init__(self, circuit: GateLists, state: Sequence[int]) -> None:
+    def __init__(self, circuit: GateLists, state: Sequence[int], choices: MoveChoices) -> None:
         super().__init__(circuit, state)
+        self.moves_taken = choices.move_of
+        self._choices = choices
         self._slots = self._legal_slots()
         self._over: list[tuple[Literal, list[Literal]]] = []
         """Per step, whether the match is over, and the fluents."""
@@ -76,30 +82,41 @@ class Sequential(Unrolling):
         self._over.append((over, self._fluents))
         if over == TRUE:
             return False
-        legal = [(m, slots[circuit.legal_slot[m]]) for m in range(circuit.n_moves)]
-        legal = [(m, literal) for m, literal in legal if literal != FALSE]
-        if not legal:
+        options = self._choices.options
+        legal = [self._legal(choice) for choice in self._choices.choices]
+        if not all(legal):
             return False
-        if len(legal) == 1:
-            # Drops "if it is legal": a plan that goes wrong here fails when it is tried out.
-            made = {legal[0][0]: TRUE}
-            formula.forbid((-over, -legal[0][1]))
-        else:
-            made = {m: formula.choice(literal) for m, literal in legal}
-            formula.at_most_one(list(made.values()))
-            formula.forbid([-over, *(-literal for literal in made.values())])
-        self.steps.append(made)
-        members: list[list[Literal]] = [[] for _ in range(circuit.n_sets)]
-        for m, literal in made.items():
-            for s in circuit.sets_of[m]:
-                members[s].append(literal)
-        for s, literals in enumerate(members):
-            all_moves = len(literals) == len(made)
-            slots[circuit.first_set + s] = TRUE if all_moves else formula.any_of(literals)
+        self.steps.append({})
+        # Sets without an option stay empty.
+        slots[circuit.first_set : circuit.first_set + circuit.n_sets] = [FALSE] * circuit.n_sets
+        for some in legal:
+            if len(some) == 1:
+                # Drops "if it is legal": a plan that goes wrong here fails when it is tried out.
+                ((option, literal),) = some.items()
+                taken = {option: TRUE}
+                formula.forbid((-over, -literal))
+            else:
+                taken = {option: formula.choice(literal) for option, literal in some.items()}
+                formula.at_most_one(list(taken.values()))
+                formula.forbid([-over, *(-literal for literal in taken.values())])
+            self.steps[-1] |= taken
+            members: dict[int, list[Literal]] = {}
+            for option, literal in taken.items():
+                for s in options[option].sets:
+                    members.setdefault(s, []).append(literal)
+            for s, literals in sorted(members.items()):
+                all_options = len(literals) == len(taken)
+                slots[circuit.first_set + s] = TRUE if all_options else formula.any_of(literals)
         unroll(formula, circuit.next, slots)
         self._fluents = [slots[slot] for slot in circuit.next_slot]
         self._slots = self._legal_slots()
         return True
+
+    def _legal(self, choice: Iterable[int]) -> dict[int, Literal]:
+        """The options of a choice that may be legal, and whether they are."""
+        options = self._choices.options
+        legal = {o: self.formula.all_of(self._slots[slot] for slot in options[o].conditions) for o in choice}
+        return {option: literal for option, literal in legal.items() if literal != FALSE}
 
     def ends(self) -> dict[int, Literal]:
         if len(self._over) == len(self.steps):
@@ -130,6 +147,8 @@ class Parallel(Unrolling):
         clocks: Sequence[Sequence[int]],
     ) -> None:
         super().__init__(circuit, state)
+        # Each option is a move.
+        self.moves_taken = list
         self._within = within
         self._independence = independence
         self._clocks = clocks

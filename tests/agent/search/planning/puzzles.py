@@ -144,3 +144,34 @@ def counting(size: int) -> str:
     ]
     lines += [f"(<= (goal r {100 * n // best}) (true (count {n})))" for n in range(best + 1)]
     return "\n".join(lines)
+
+
+def locks(number: int, able: str = "") -> str:
+    """Open locks of four pins in nine steps; each move works on all locks at once, on each in its own way.
+
+    `able` is a condition of working on lock `?n` in the way `?w`.
+    """
+    numbers = range(1, number + 1)
+    ways = " ".join(f"?w{n}" for n in numbers)
+    return "\n".join(
+        [
+            "(role r) (init (step 1)) (way flip) (way swap) (way turn) (pin 1) (pin 2) (pin 3) (pin 4)",
+            *(f"(lock {n})" for n in numbers),
+            *(f"(succ {n} {n + 1})" for n in range(1, 10)),
+            f"(<= (able ?n ?w) (lock ?n) (way ?w) {able})",
+            f"(<= (legal r (work {ways})) {' '.join(f'(able {n} ?w{n})' for n in numbers)})",
+            *(f"(<= (worked {n} ?w{n}) (does r (work {ways})))" for n in numbers),
+            "(<= (next (up ?n 1)) (worked ?n flip) (not (true (up ?n 1))))",
+            "(<= (next (up ?n ?p)) (worked ?n flip) (true (up ?n ?p)) (distinct ?p 1))",
+            "(<= (next (up ?n 1)) (worked ?n swap) (true (up ?n 2)))",
+            "(<= (next (up ?n 2)) (worked ?n swap) (true (up ?n 1)))",
+            "(<= (next (up ?n ?p)) (worked ?n swap) (true (up ?n ?p)) (distinct ?p 1) (distinct ?p 2))",
+            "(<= (next (up ?n ?q)) (worked ?n turn) (true (up ?n ?p)) (succ ?p ?q) (pin ?q))",
+            "(<= (next (up ?n 1)) (worked ?n turn) (true (up ?n 4)))",
+            "(<= (next (step ?n)) (true (step ?m)) (succ ?m ?n))",
+            "(<= shut (lock ?n) (pin ?p) (not (true (up ?n ?p))))",
+            "(<= terminal (true (step 10)))",
+            "(<= (goal r 100) (not shut))",
+            "(<= (goal r 0) shut)",
+        ]
+    )

@@ -48,6 +48,19 @@ def test_plays_a_plan_to_its_end(machine_of: Compile) -> None:
     assert machine.goal(state, 0) == 100
 
 
+def test_a_known_plan_is_played_without_a_search(machine_of: Compile) -> None:
+    """The next move is there at once, however long a tree search takes to begin."""
+    machine = machine_of(latin_square(5))
+    engine = _engine(machine)
+    engine.begin(machine.initial())
+    move = _think(engine).move
+    engine.advance((move,), machine.next(machine.initial(), [move]))
+    before = engine.playouts
+    assert _think(engine).final
+    engine.close()
+    assert engine.playouts == before
+
+
 def test_plans_anew_where_the_match_leaves_the_plan(machine_of: Compile) -> None:
     """A move that was not the engine's makes another plan necessary."""
     machine = machine_of(latin_square(5))

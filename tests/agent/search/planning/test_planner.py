@@ -6,13 +6,14 @@ from itertools import islice
 
 import pytest
 
+from agent.search.planning import formula
 from agent.search.planning.plan import Bound, Known, Plan
 from agent.search.planning.planner import Planner
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.gate_lists import read_circuit
 from games.gdl.structure.independence import find_independence, reachable
 from games.machine import State
-from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square, nonogram
+from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square, locks, nonogram
 from tests.circuits import Compile
 
 
@@ -71,6 +72,20 @@ def test_one_step_marks_a_picture(machine_of: Compile, counted: str, legal: str)
     assert isinstance(plan, Plan)
     assert plan.goal == 100
     assert len(plan.moves) == "".join(HEART).count("#")
+    _play(machine, plan)
+
+
+@pytest.mark.parametrize("able", ["", "(or (not (true (up ?n 3))) (distinct ?w swap))"])
+def test_one_move_works_on_all_locks(machine_of: Compile, monkeypatch: pytest.MonkeyPatch, able: str) -> None:
+    """Planning 243 moves that are five choices each takes few conflicts."""
+    monkeypatch.setattr(formula, "OPTIONS", (*formula.OPTIONS, "--solve-limit=1000"))
+    machine = machine_of(locks(5, able))
+    planner = Planner(machine)
+    # None is the turn of the first formula, of nine steps.
+    turn, plan = islice(planner.plans(machine.initial(), Known(-1), lambda: False), 2)
+    assert turn is None
+    assert isinstance(plan, Plan)
+    assert plan.goal == 100
     _play(machine, plan)
 
 
