@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent.errors import InputError
 from games import rulesheets
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
-from games.machine import LimitError, StateMachine, Term
+from games.machine import StateMachine, Term
 from protocol import kif
-from protocol.terms import TextError, TextPosition, decode, position_of
+from protocol.constants import bare_rules, spellings
+from protocol.terms import TextError, TextPosition, decode, fold_keywords, position_of
+
+if TYPE_CHECKING:
+    from games.gdl.compile import Compilation
 
 _NAMED = re.compile(r"`(?P<name>[^`\s]+)`|nothing binds (?P<variable>\?\S+)")
 """A word of the sheet in a diagnostic's text."""
@@ -46,16 +50,18 @@ class Sheet:
         return [_remark(self.path, self.source, diagnostic).text for diagnostic in self.checked.diagnostics]
 
     def machine(self) -> StateMachine:
-        """Returns the circuit of the rules, or the interpreter where grounding exceeds its limits."""
-        # Imported here, as they load Numba.
-        from games.gdl.compile import compile_rules
+        """Returns the circuit of the rules, or the interpreter where they do not compile."""
         from games.gdl.interpreter.machine import Interpreter
+
+        return self.compile().machine or Interpreter(self.checked)
+
+    def compile(self) -> Compilation:
+        """Returns the compilation of the rules, finished or failed."""
+        # Imported here, as they load Numba.
+        from games.gdl.compile import finished_compilation
         from games.native.midway import may_begin_midway
 
-        try:
-            return compile_rules(self.checked, freeing=may_begin_midway)
-        except LimitError:
-            return Interpreter(self.checked)
+        return finished_compilation(self.checked, freeing=may_begin_midway)
 
 
 def load(game: str) -> Sheet:
@@ -100,17 +106,30 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
 def examine_text(path: Path, source: str) -> tuple[Sheet | None, list[Remark]]:
     """Returns the sheet of this text, None if there are errors, and all remarks on it; `path` is its name in them."""
     try:
-        rulesheet = kif.read_rulesheet(source)
+        written = fold_keywords(kif.read(source))
+        rulesheet = bare_rules(written)
         checked = check(rulesheet)
     except TextError as error:
         text = point_out(path, source, error.position, "error", error.message)
         return None, [Remark("error", error.message, error.position, text)]
     except InvalidRulesError as error:
         return None, [_remark(path, source, diagnostic) for diagnostic in error.diagnostics]
+    diagnostics = sorted((*checked.diagnostics, *_two_spellings(written)), key=lambda found: found.path)
+    checked = replace(checked, diagnostics=tuple(diagnostics))
     remarks = [_remark(path, source, diagnostic) for diagnostic in checked.diagnostics]
     if any(remark.severity == "error" for remark in remarks):
         return None, remarks
     return Sheet(path.stem, path, source, rulesheet, checked), remarks
+
+
+def _two_spellings(written: tuple[Term, ...]) -> list[Diagnostic]:
+    """Returns warnings about constants with parentheses in one place and without in another."""
+    inside, outside = spellings(written)
+    return [
+        Diagnostic("warning", f"({name}) is read as `{name}`: some engines take them for two", (inside[name],))
+        for name in inside
+        if name in outside
+    ]
 
 
 def _read(path: Path) -> bytes:
