@@ -17,9 +17,8 @@ def bare(term: Term) -> Term:
     """The term with its constants out of their parentheses: `(at (home) 1)` becomes `(at home 1)`."""
     if isinstance(term, str) or not term:
         return term
-    if _is_listed(term):
-        return term[0]
-    return (term[0], *[bare(part) for part in term[1:]])
+    name = _listed_name(term)
+    return name if name is not None else (term[0], *[bare(part) for part in term[1:]])
 
 
 def bare_rules(rulesheet: tuple[Term, ...]) -> tuple[Term, ...]:
@@ -55,8 +54,8 @@ def spellings(rulesheet: tuple[Term, ...]) -> tuple[dict[str, int], dict[str, in
             term = pending.pop()
             if isinstance(term, str):
                 outside.setdefault(term, index)
-            elif _is_listed(term):
-                inside.setdefault(term[0], index)
+            elif (name := _listed_name(term)) is not None:
+                inside.setdefault(name, index)
             else:
                 pending.extend(term[1:])
     return inside, outside
@@ -66,8 +65,10 @@ def _head(statement: Term) -> Term:
     return statement[1] if statement[:1] == ("<=",) and len(statement) > 1 else statement
 
 
-def _is_listed(term: tuple[Term, ...]) -> bool:
-    return len(term) == 1 and isinstance(term[0], str) and not term[0].startswith("?")
+def _listed_name(term: tuple[Term, ...]) -> str | None:
+    """The name of a constant in parentheses; None for another term, or what is none."""
+    name = term[0] if len(term) == 1 else None
+    return name if isinstance(name, str) and not name.startswith("?") else None
 
 
 def _bare_formula(formula: Term) -> Term:

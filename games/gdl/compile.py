@@ -150,7 +150,7 @@ class Compilation:
         self._latest = self._waiting[0]
         self._children: list[_Child] = []
         self._failed: set[str] = set()
-        """Variants."""
+        """Variants that will not be tried again."""
         self._reasons: list[str] = []
         self._machine: CircuitMachine | None = None
         self._begin = time.monotonic()
@@ -280,10 +280,10 @@ class Compilation:
 
     def _try_others(self) -> None:
         """After a crash: puts all other variants on the list, also those that had given way."""
-        known = {*self._failed, *[one.variant for one in (*self._waiting, *self._children)]}
-        patience = self._limits.patience_seconds
+        known = self._failed.union(one.variant for one in self._waiting)
+        known.update(child.variant for child in self._children)
         others = [variant for variant in self._limits.variants or VARIANTS if variant not in known]
-        self._waiting += [_Attempt(variant, patience) for variant in others]
+        self._waiting += [_Attempt(variant, self._limits.patience_seconds) for variant in others]
 
 
 def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:

@@ -1,8 +1,8 @@
 """Tries many random rulesheets, and says what they covered: `python -m tests.generated.run --seeds 0:1000`.
 
 One line for each sheet that shows a difference, then that sheet shrunk, then a table. Each sheet is compiled as for a
-match, too: one line for each error of this program there. Ends with status 1 if there were differences or errors; Ctrl-C
-ends it early. Seeds are independent: `--jobs` and `--cluster` let ranges of them run side by side,
+match, too: one line for each error of this program there. Ends with status 1 if there were differences or errors;
+Ctrl-C ends it early. Seeds are independent: `--jobs` and `--cluster` let ranges of them run side by side,
 and a seed means the same sheet and matches everywhere.
 """
 
