@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent.errors import InputError
 from agent.logs import printable
 from games import rulesheets
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
-from games.machine import LimitError, StateMachine, Term
+from games.machine import StateMachine, Term
 from protocol import sheets
+from protocol.constants import bare_rules, spellings
 from protocol.terms import TextError, TextPosition, decode, position_of
+
+if TYPE_CHECKING:
+    from games.gdl.compile import Compilation
 
 _NAMED = re.compile(r"`(?P<name>[^`\s]+)`|nothing binds (?P<variable>\?\S+)")
 """A word of the sheet in a diagnostic's text."""
@@ -53,16 +57,18 @@ class Sheet:
         return [_remark(self.path, self.source, diagnostic).text for diagnostic in self.checked.diagnostics]
 
     def machine(self) -> StateMachine:
-        """Returns the circuit of the rules, or the interpreter where grounding exceeds its limits."""
-        # Imported here, as they load Numba.
-        from games.gdl.compile import compile_rules
+        """Returns the circuit of the rules, or the interpreter where they do not compile."""
         from games.gdl.interpreter.machine import Interpreter
+
+        return self.compile().machine or Interpreter(self.checked)
+
+    def compile(self) -> Compilation:
+        """Returns the compilation of the rules, finished or failed."""
+        # Imported here, as they load Numba.
+        from games.gdl.compile import finished_compilation
         from games.native.midway import may_begin_midway
 
-        try:
-            return compile_rules(self.checked, freeing=may_begin_midway)
-        except LimitError:
-            return Interpreter(self.checked)
+        return finished_compilation(self.checked, freeing=may_begin_midway)
 
 
 def load(game: str) -> Sheet:
@@ -108,17 +114,30 @@ def examine_text(path: Path, text: str | bytes) -> tuple[Sheet | None, list[Rema
         message = "not text in UTF-8; if it is UTF-16, save it as UTF-8"
         return None, [Remark("error", message, None, f"{path}: error: {message}")]
     try:
-        rulesheet = sheets.read_rulesheet(source)
+        written = sheets.read_written(source)
+        rulesheet = bare_rules(written)
         checked = check(rulesheet)
     except TextError as error:
         shown = point_out(path, source, error.position, "error", error.message)
         return None, [Remark("error", error.message, error.position, shown)]
     except InvalidRulesError as error:
         return None, [_remark(path, source, diagnostic) for diagnostic in error.diagnostics]
+    diagnostics = sorted((*checked.diagnostics, *_two_spellings(written)), key=lambda found: found.path)
+    checked = replace(checked, diagnostics=tuple(diagnostics))
     remarks = [_remark(path, source, diagnostic) for diagnostic in checked.diagnostics]
     if any(remark.severity == "error" for remark in remarks):
         return None, remarks
     return Sheet(printable(path.stem), path, source, rulesheet, checked), remarks
+
+
+def _two_spellings(written: tuple[Term, ...]) -> list[Diagnostic]:
+    """Returns warnings about constants with parentheses in one place and without in another."""
+    inside, outside = spellings(written)
+    return [
+        Diagnostic("warning", f"({name}) is read as `{name}`: some engines take them for two", (inside[name],))
+        for name in inside
+        if name in outside
+    ]
 
 
 def _read(path: Path) -> bytes:

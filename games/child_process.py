@@ -215,12 +215,13 @@ def _apply(bounds: Bounds) -> None:
 
 
 def _portable(error: Exception) -> Exception:
-    """The error with its traceback as a note; if it cannot be pickled, its text in a `ChildLostError`."""
+    """The error with its traceback as a note; if it cannot be pickled, its text in a `RuntimeError`."""
+    note = "In a child process:\n" + "".join(traceback.format_exception(error))
     try:
-        error.add_note("In a child process:\n" + "".join(traceback.format_exception(error)))
         pickle.loads(pickle.dumps(error))
     except Exception:
-        return ChildLostError(f"{type(error).__name__}: {error}")
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    error.add_note(note)
     return error
 
 

@@ -19,6 +19,7 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from protocol.constants import bare_rules
 from protocol.infix_parser import ParsedTerm, parse
 from protocol.terms import Term, TextError, TextPosition, decode, fold_keywords, position_of
 
@@ -43,8 +44,11 @@ def read_one(text: str | bytes) -> Term:
 
 
 def read_rulesheet(text: str | bytes) -> tuple[Term, ...]:
-    """A rulesheet: like `read`, with GDL's keywords in lower case (see `fold_keywords`)."""
-    return fold_keywords(read(text))
+    """A rulesheet: like `read`, with GDL's keywords in lower case, and constants out of parentheses.
+
+    See `fold_keywords` and `bare_rules`.
+    """
+    return bare_rules(fold_keywords(read(text)))
 
 
 def locate(text: str | bytes, path: Sequence[int]) -> TextPosition:

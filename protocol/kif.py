@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from protocol.constants import bare_rules
 from protocol.terms import MAX_DEPTH, Term, TextError, TextPosition, decode, fold_keywords, position_of
 
 __all__ = ["TextError", "TextPosition", "locate", "read", "read_one", "read_rulesheet", "write", "write_rulesheet"]
@@ -59,8 +60,11 @@ def read_one(text: str | bytes) -> Term:
 
 
 def read_rulesheet(text: str | bytes) -> tuple[Term, ...]:
-    """A rulesheet: like `read`, with GDL's keywords in lower case (see `fold_keywords`)."""
-    return fold_keywords(read(text))
+    """A rulesheet: like `read`, with GDL's keywords in lower case, and constants out of parentheses.
+
+    See `fold_keywords` and `bare_rules`.
+    """
+    return bare_rules(fold_keywords(read(text)))
 
 
 def write(term: Term) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from protocol import infix, kif
+from protocol.constants import bare_rules, listed_names
 from protocol.terms import Term, TextError, decode, fold_keywords, position_of
 from protocol.vocabulary import (
     LONGEST_CLOCK,
@@ -195,7 +196,7 @@ class _Request:
     def _preview(self) -> Preview:
         self._need(2, "rules", "a clock")
         rules, source = self._rules(1)
-        return Preview(rules, self._number(2, "the preview clock"), source, self.syntax)
+        return Preview(bare_rules(rules), self._number(2, "the preview clock"), source, self.syntax)
 
     def _start(self) -> Start:
         self._skip_message_id(lambda: len(self.terms) > 6 and isinstance(self.terms[4], tuple))
@@ -205,7 +206,7 @@ class _Request:
             raise self.error("a role expected, not an empty list", 2)
         rules, source = self._rules(3)
         clocks = self._number(4, "the start clock"), self._number(5, "the play clock")
-        return Start(match_id, role, rules, *clocks, source, self.syntax)
+        return Start(match_id, role, bare_rules(rules), *clocks, source, self.syntax, listed_names(rules))
 
     def _play(self) -> Play:
         self._skip_message_id(lambda: len(self.terms) == 4)

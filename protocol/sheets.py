@@ -9,9 +9,10 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from protocol import infix, kif
-from protocol.terms import Term, TextError, TextPosition, decode, map_tokens, position_of
+from protocol.constants import bare_rules
+from protocol.terms import Term, TextError, TextPosition, decode, fold_keywords, map_tokens, position_of
 
-__all__ = ["find_word", "is_infix", "read_rulesheet", "span"]
+__all__ = ["find_word", "is_infix", "read_rulesheet", "read_written", "span"]
 
 _PREFIX_LINE = re.compile(r"(?:^|\r)[ \t]*\([ \t]*(?:<=|role|init|next|legal|goal|base|input)\s", re.M | re.I)
 _INFIX_LINE = re.compile(r"(?:^|\r)[ \t]*(?:\[|\w[\w+-]*(?:\(|[ \t]*:-))", re.M)
@@ -28,7 +29,12 @@ def is_infix(text: str) -> bool:
 
 
 def read_rulesheet(text: str | bytes) -> tuple[Term, ...]:
-    """The statements, with GDL's keywords in lower case. Raises `TextError`.
+    """The statements, with GDL's keywords in lower case, and constants out of parentheses. Raises `TextError`."""
+    return bare_rules(read_written(text))
+
+
+def read_written(text: str | bytes) -> tuple[Term, ...]:
+    """The statements with constants as they are written, otherwise as `read_rulesheet`. Raises `TextError`.
 
     Blanks and brackets in quoted strings of infix syntax are percent-encoded, as prefix syntax has no strings.
     """
@@ -38,11 +44,11 @@ def read_rulesheet(text: str | bytes) -> tuple[Term, ...]:
         message = f"`{entity[1]}` is how the source of a web page spells `{html.unescape(entity[1])}`"
         raise TextError(message, position_of(text, entity.start(1)))
     if is_infix(text):
-        statements = infix.read_rulesheet(text)
+        statements = fold_keywords(infix.read(text))
         if '"' in text:
             statements = tuple(map_tokens(_one_token, statement) for statement in statements)
     else:
-        statements = kif.read_rulesheet(text)
+        statements = fold_keywords(kif.read(text))
     _refuse_wrapped(text, statements)
     return statements
 

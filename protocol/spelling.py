@@ -1,10 +1,14 @@
-"""Tokens as the rules of a match spell them: some managers fold the case of what they send, but not of the rules."""
+"""Tokens as the rules of a match spell them: some managers fold the case of what they send, but not of the rules.
+
+Constants in parentheses are read without them, as the rules are, and written as the rules have them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TypeVar
 
+from protocol.constants import bare, listed
 from protocol.terms import Term, map_tokens
 from protocol.vocabulary import Play, Start, Stop
 
@@ -13,15 +17,16 @@ Told = TypeVar("Told", Play, Stop)
 
 def read_start(start: Start) -> Start:
     """A START with its role as the rules spell it."""
-    return replace(start, role=Spelling(start.rules).read(start.role))
+    return replace(start, role=Spelling(start).read(start.role))
 
 
 class Spelling:
     """The tokens of one match's rules."""
 
-    def __init__(self, rules: tuple[Term, ...]) -> None:
+    def __init__(self, start: Start) -> None:
+        self._listed = start.listed
         self._tokens: set[str] = set()
-        stack: list[Term] = [rules]
+        stack: list[Term] = [start.rules]
         while stack:
             term = stack.pop()
             if isinstance(term, str):
@@ -36,7 +41,11 @@ class Spelling:
 
     def read(self, term: Term) -> Term:
         """The term with each token that the rules lack replaced by the only one that differs by case alone."""
-        return map_tokens(self._token, term)
+        return bare(map_tokens(self._token, term))
+
+    def write(self, term: Term) -> Term:
+        """A term of the rules as they spell it."""
+        return listed(term, self._listed)
 
     def read_moves(self, message: Told) -> Told:
         """A PLAY or STOP with moves and percepts as the rules spell them."""

@@ -60,12 +60,14 @@ class Start:
     match_id: str
     role: Term
     rules: tuple[Term, ...]
-    """Statements with GDL's keywords in lower case."""
+    """Statements with GDL's keywords in lower case, and constants out of parentheses."""
     start_clock: int
     play_clock: int
     source: str = field(default="", repr=False, compare=False)
     """The rules' text as received, to locate diagnostics in."""
     syntax: Syntax = field(default="prefix", repr=False, compare=False)
+    listed: frozenset[str] = frozenset()
+    """Names of the constants that replies have in parentheses."""
 
     def locate(self, path: tuple[int, ...]) -> TextPosition:
         """The position in `source` of the sub-term of `rules` at `path`. Raises `LookupError`."""

@@ -15,6 +15,7 @@ from agent.console import console, print_fields, print_remarks
 from agent.search.registry import engines_for
 from agent.sheet import Sheet, load
 from games import families
+from games.gdl.interpreter.machine import Interpreter
 from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine
 from protocol.kif import write
@@ -26,7 +27,7 @@ _LABELS = {
 }
 """Labels of keys that are no words for people."""
 
-_APART = ("warnings", "refusals", "symmetries", "parts", "sample_match")
+_APART = ("no_circuit", "faults", "warnings", "refusals", "symmetries", "parts", "sample_match")
 """Keys printed below the other fields."""
 
 PLAYOUT_SECONDS = 1.0
@@ -44,7 +45,8 @@ def describe(file: str, *, positions: int = SHOWN_POSITIONS) -> dict[str, Any]:
     `InputError` and `GameError`.
     """
     sheet, reading = timed(lambda: load(file))
-    machine, setup = timed(sheet.machine)
+    compilation, setup = timed(sheet.compile)
+    machine = compilation.machine or Interpreter(sheet.checked)
     found = sample(machine)
     (family, refusals), recognising = timed(lambda: _family(machine))
     speed = speed_of(machine, PLAYOUT_SECONDS)
@@ -63,6 +65,8 @@ def describe(file: str, *, positions: int = SHOWN_POSITIONS) -> dict[str, Any]:
         },
         "size": _size(sheet, machine),
         "machine": "circuit" if isinstance(machine, CircuitMachine) else "interpreter",
+        "no_circuit": compilation.failed,
+        "faults": compilation.faults,
         "family": family,
         "refusals": refusals,
         "engine": next(engines_for(machine, 0)).name,
@@ -154,6 +158,9 @@ def _print(result: dict[str, Any]) -> None:
     ]
     print_fields([*fields, ("warnings", str(len(warnings) or "none"))])
     print_remarks(warnings)
+    print_remarks([f"error: {fault}" for fault in result["faults"]])
+    if result["no_circuit"] is not None:
+        _print_lines([f"no circuit: {result['no_circuit']}"])
     _print_lines([f"not recognised as {title}: {reason}" for title, reason in result["refusals"].items()])
     if "symmetries" in result:
         _print_lines(symmetry_lines(result["symmetries"]))

@@ -121,6 +121,7 @@ class MatchJournal:
             "role": _write_term(start.role),
             "start_clock": start.start_clock,
             "play_clock": start.play_clock,
+            "listed": sorted(start.listed),
             "distrust": distrust,
             **Moment.present().as_json(),
         }
@@ -273,6 +274,7 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
         rules=tuple(map(_read, head["rules"])),
         start_clock=_count(head["start_clock"]),
         play_clock=_count(head["play_clock"]),
+        listed=frozenset(map(_text, head.get("listed", ()))),
     )
     received: dict[int, dict[str, Any]] = {}
     answer: dict[str, Any] | None = None

@@ -93,7 +93,7 @@ class Match:
     ) -> None:
         """`found` is a match that a former server left unfinished; its journal is used on."""
         self.start_message = start
-        self._spelling = Spelling(start.rules)
+        self._spelling = Spelling(start)
         self.heard: Instant = now()
         """Time of the manager's last message."""
         self.closed = False
@@ -188,7 +188,7 @@ class Match:
             self.starts -= 1
 
     async def play(self, message: Play, received: Instant, round_trip: float = 0.0) -> Term:
-        """Returns the move for the next turn before its clock is up.
+        """Returns the move for the next turn, as the rules spell it, before its clock is up.
 
         `round_trip` is in seconds, to the manager and back.
         """
@@ -211,7 +211,7 @@ class Match:
         move = await asyncio.shield(turn.answer)
         self.heard = now()
         self._clock.replied(deadline)
-        return move
+        return self._spelling.write(move)
 
     async def stop(self, message: Stop) -> None:
         """Takes the last joint move in; then notes the result and frees everything, in the background."""

@@ -2,7 +2,7 @@
 
 The size of a grounding cannot be known in advance, and gringo cannot be interrupted inside a join. So each way to
 rewrite the rules runs in a process of its own, under limits of the operating system. A second way starts only when the
-first takes long.
+first takes long, or fails.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import logging
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -18,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from games.child_process import Bounds, ChildLostError, ChildProcess, wait_for_any
-from games.gdl.circuit.circuit import Circuit, build_circuit, plain_circuit, with_factors
+from games.gdl.circuit.circuit import build_circuit, plain_circuit, with_factors
 from games.gdl.circuit.pool import grow
 from games.gdl.grounding.freeing import freed
 from games.gdl.grounding.ground import VARIANTS, Rewriter, ground, rewrite
@@ -33,6 +34,9 @@ log = logging.getLogger(__name__)
 
 _GROUNDED = "grounded"
 """First message of a child, when the grounding is done; the `CompiledGame` follows."""
+
+FAULT = "an error of this program"
+"""Begins the reason of a failure that is a bug, and no limit."""
 
 _HUGE = 1e9
 """Estimated ground instances beyond which demand has made the difference (chess, nine men's morris)."""
@@ -91,6 +95,14 @@ class _Attempt:
     """Rewriter of the rules, if the parent rewrites them."""
 
 
+@dataclass(frozen=True)
+class _Fault:
+    """Message of a child: it goes on without a part of the game, because of an error of this program."""
+
+    part: str
+    traceback: str
+
+
 @dataclass
 class _Child:
     variant: str
@@ -120,7 +132,13 @@ class Compilation:
         self._checked = checked
         self._freeing = freeing
         self._limits = limits
-        self._waiting = _plan(checked, limits)
+        self.faults: list[str] = []
+        """Errors of this program met so far: bugs, and no limits. There may be a machine nevertheless."""
+        try:
+            self._waiting = _plan(checked, limits)
+        except Exception as error:
+            self._blame("estimates", error)
+            self._waiting = [_Attempt(variant, limits.patience_seconds) for variant in VARIANTS]
         self._together = max(1, min(len(self._waiting), limits.memory_bytes // _LEAST_MEMORY))
         """Most children at the same time, which share the memory."""
         if self._together == 1:
@@ -131,11 +149,13 @@ class Compilation:
             ]
         self._latest = self._waiting[0]
         self._children: list[_Child] = []
+        self._failed: set[str] = set()
+        """Variants that will not be tried again."""
         self._reasons: list[str] = []
         self._machine: CircuitMachine | None = None
         self._begin = time.monotonic()
         self._ended_cpu_seconds = 0.0
-        """CPU time of ended children."""
+        """CPU time of children that ended before they had grounded the rules."""
         self.variant: str | None = None
         """The winning variant."""
         self._start_next()
@@ -146,6 +166,11 @@ class Compilation:
         if self._machine is not None or self._children or self._waiting:
             return None
         return "; ".join(self._reasons)
+
+    @property
+    def machine(self) -> CircuitMachine | None:
+        """The machine, if `poll` or `wait` has returned it."""
+        return self._machine
 
     def poll(self) -> CircuitMachine | None:
         """The machine once a child has delivered it. Blocks no longer than it takes to read the answer."""
@@ -196,13 +221,18 @@ class Compilation:
 
     def _end(self, child: _Child) -> None:
         self._children.remove(child)
-        self._ended_cpu_seconds += child.used()
+        if not child.grounded:
+            self._ended_cpu_seconds += child.used()
         child.process.end()
 
     def _start_next(self) -> None:
         self._latest = self._waiting.pop(0)
         variant, rewriter = self._latest.variant, self._latest.rewriter
-        rewritten = None if rewriter is None else rewriter.rules(variant)
+        try:
+            rewritten = None if rewriter is None else rewriter.rules(variant)
+        except Exception:
+            # The child fails at it as well, and tells.
+            rewritten = None
         bounds = Bounds(self._limits.cpu_seconds, self._limits.memory_bytes // self._together)
         process = ChildProcess(_compile, self._checked, variant, rewritten, self._freeing, bounds=bounds)
         self._children.append(_Child(variant, process))
@@ -210,26 +240,50 @@ class Compilation:
     def _collect(self, child: _Child) -> None:
         try:
             outcome = child.process.receive()
-        except (GameError, ChildLostError) as error:
-            self._fail(child, str(error))
+        except LimitError as error:
+            self._fail(child, f"{child.variant}: {error}")
+        except ChildLostError as error:
+            # Killed, perhaps for want of memory.
+            self._fail(child, f"{child.variant}: {error}")
+            self._try_others()
         except Exception as error:
-            self._fail(child, f"{type(error).__name__}: {error}")
+            self._fail(child, self._blame(child.variant, error))
+            self._try_others()
         else:
             if isinstance(outcome, CompiledGame):
                 self._machine = CircuitMachine(outcome)
                 self.variant = child.variant
                 self.cancel()
-                return
-            assert outcome == _GROUNDED
-            # The grounding bounds the rest of the work, so the others can go.
-            child.grounded = True
-            self._waiting.clear()
-            for other in [other for other in self._children if not other.grounded]:
-                self._end(other)
+            elif isinstance(outcome, _Fault):
+                what = f"{child.variant}, without {outcome.part}: {FAULT}"
+                log.error("%s\n%s", what, outcome.traceback)
+                self.faults.append(f"{what}: {outcome.traceback.splitlines()[-1]}")
+            else:
+                assert outcome == _GROUNDED
+                # The grounding bounds the rest of the work, so the others can go.
+                child.grounded = True
+                self._waiting.clear()
+                for other in [other for other in self._children if not other.grounded]:
+                    self._end(other)
 
     def _fail(self, child: _Child, reason: str) -> None:
         self._end(child)
-        self._reasons.append(f"{child.variant}: {reason}")
+        self._failed.add(child.variant)
+        self._reasons.append(reason)
+
+    def _blame(self, what: str, error: Exception) -> str:
+        """Notes an error of this program; returns its text."""
+        fault = f"{what}: {FAULT}: {type(error).__name__}: {error}"
+        log.error("%s", fault, exc_info=error)
+        self.faults.append(fault)
+        return fault
+
+    def _try_others(self) -> None:
+        """After a crash: puts all other variants on the list, also those that had given way."""
+        known = self._failed.union(one.variant for one in self._waiting)
+        known.update(child.variant for child in self._children)
+        others = [variant for variant in self._limits.variants or VARIANTS if variant not in known]
+        self._waiting += [_Attempt(variant, self._limits.patience_seconds) for variant in others]
 
 
 def _plan(checked: CheckedRules, limits: Limits) -> list[_Attempt]:
@@ -274,32 +328,33 @@ def _compile(
     pipe.send(_GROUNDED)
     circuit = plain_circuit(program)
     game = compiled_game(with_factors(circuit))
-    game = replace(game, lean=_lean(circuit, game))
-    if freeing is not None and freeing(CircuitMachine(game)):
-        return replace(game, freed=_free(game, checked, variant, len(program.body)))
-    return game
+    if time.process_time() <= _LATE:
+        game = replace(game, lean=_part(pipe, "the lean game", lambda: lean_game(circuit, game)))
+
+    def free() -> CompiledGame | None:
+        wanted = freeing is not None and freeing(CircuitMachine(game))
+        return _free(game, checked, variant, len(program.body)) if wanted else None
+
+    return replace(game, freed=_part(pipe, "the game freed of its first position", free))
 
 
-def _lean(circuit: Circuit, game: CompiledGame) -> CompiledGame | None:
-    """The lean game, which is worth less than the game: its failure does no harm, and it may not come too late."""
-    if time.process_time() > _LATE:
-        return None
+def _part(pipe: Connection, name: str, make: Callable[[], CompiledGame | None]) -> CompiledGame | None:
+    """A part that is worth less than the game, which does without it where making it fails."""
     try:
-        return lean_game(circuit, game)
+        return make()
+    except (GameError, MemoryError):
+        return None
     except Exception:
-        log.exception("no lean game")
+        pipe.send(_Fault(name, traceback.format_exc()))
         return None
 
 
 def _free(game: CompiledGame, checked: CheckedRules, variant: str, literals: int) -> CompiledGame | None:
-    """The game freed of its first position; None if that makes it much larger than `literals`."""
+    """The game freed of its first position; None if that cannot be. Raises `LimitError` if it is much larger."""
     rules = freed(checked.rules)
     if rules is None:
         return None
-    try:
-        program = ground(rules, checked.roles, variant=variant, limit_literals=_FREED_GROWTH * literals + _LEAST_FREED)
-    except GameError:
-        return None
+    program = ground(rules, checked.roles, variant=variant, limit_literals=_FREED_GROWTH * literals + _LEAST_FREED)
     result = compiled_game(build_circuit(program, factored=False, swept=False))
     first = {fact for fact, holds in zip(game.fluents, game.programs.initial, strict=True) if holds}.union(game.always)
     if not first.issubset(result.fluents):
@@ -314,18 +369,27 @@ def start_compilation(checked: CheckedRules, limits: Limits = Limits(), freeing:
     return Compilation(checked, limits, freeing)
 
 
-def compile_rules(checked: CheckedRules, limits: Limits = Limits(), freeing: Question | None = None) -> CircuitMachine:
-    """The machine of these rules. Raises `LimitError` if they do not compile within the limits."""
+def finished_compilation(
+    checked: CheckedRules, limits: Limits = Limits(), freeing: Question | None = None
+) -> Compilation:
+    """A compilation that has a machine, or has failed."""
     warm_kernels()
     compilation = start_compilation(checked, limits, freeing)
     try:
-        machine = compilation.wait(limits.wall_seconds + 1.0)
+        compilation.wait(limits.wall_seconds + 1.0)
     except BaseException:
         compilation.cancel()
         raise
-    if machine is None:
+    return compilation
+
+
+def compile_rules(checked: CheckedRules, limits: Limits = Limits(), freeing: Question | None = None) -> CircuitMachine:
+    """The machine of these rules. Raises `LimitError` if they do not compile within the limits, or for an error of this
+    program."""
+    compilation = finished_compilation(checked, limits, freeing)
+    if compilation.machine is None:
         raise LimitError(f"the rules do not compile: {compilation.failed}")
-    return machine
+    return compilation.machine
 
 
 _WARM_UP_RULES = (

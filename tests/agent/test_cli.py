@@ -342,6 +342,41 @@ def test_inspect_describes_a_sheet(
     assert "left and right exchanged" in shown
 
 
+def test_inspect_tells_why_there_is_no_circuit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of this program is told from a sheet that is too large."""
+    monkeypatch.setattr(describe, "PLAYOUT_SECONDS", 0.05)
+    monkeypatch.setattr("games.gdl.compile.plain_circuit", lambda program: {}["no such thing"])
+    result = tmp_path / "inspect.json"
+    assert main(["inspect", "rock_paper_scissors", "--json", str(result)]) == OK
+    data = json.loads(result.read_text())
+    assert data["machine"] == "interpreter"
+    fault = "split: an error of this program: KeyError: 'no such thing'"
+    assert fault in data["faults"]
+    assert fault in data["no_circuit"]
+    shown = capsys.readouterr().out
+    assert f"error: {fault}" in shown
+    assert f"no circuit: {fault}" in shown
+
+
+def test_validate_warns_of_constants_with_and_without_parentheses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are one here, and two to some; a sheet that spells them one way has no warning."""
+    sheet = tmp_path / "sheet.kif"
+    text = (
+        "(role a) (init (done)) (legal a (go)) (<= (next (done)) (true DONE)) (goal a 100) (<= terminal (true (done)))"
+    )
+    sheet.write_text(text.replace("DONE", "done"))
+    main(["validate", str(sheet)])
+    warning = "sheet.kif:1:17: warning: (done) is read as `done`: some engines take them for two"
+    assert warning in capsys.readouterr().out
+    sheet.write_text(text.replace("DONE", "(done)"))
+    main(["validate", str(sheet)])
+    assert "1 rulesheets: 1 well" in capsys.readouterr().out
+
+
 def test_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     """A taken port is an error that names it."""
     with socket.socket() as taken:

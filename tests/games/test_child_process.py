@@ -97,7 +97,7 @@ def test_errors_of_the_work_are_raised_in_the_parent(start: Callable[..., ChildP
     with pytest.raises(RulesError, match="no meaning") as caught:
         start(fail, RulesError("no meaning")).receive()
     assert "in fail" in caught.value.__notes__[0]
-    with pytest.raises(ChildLostError, match="UnpicklableError: 1 and 2"):
+    with pytest.raises(RuntimeError, match="UnpicklableError: 1 and 2"):
         start(fail, UnpicklableError(1, 2)).receive()
 
 

@@ -16,6 +16,7 @@ from unittest.mock import patch
 import numpy as np
 
 from games.gdl.circuit.circuit import build_circuit
+from games.gdl.compile import finished_compilation
 from games.gdl.grounding import demand, rewrite, unfold
 from games.gdl.grounding import ground as grounding
 from games.gdl.grounding.estimate import Estimates
@@ -216,6 +217,16 @@ def compare(
         if watch:
             watch(REFUSED, "all")
     return None
+
+
+def compiled(sheet: Sheet) -> tuple[list[str], bool]:
+    """Compiles the sheet as for a match, and freed of its first position, whatever the game.
+
+    What fails there for another reason than size; whether there is a circuit.
+    """
+    compilation = finished_compilation(_checked(sheet), freeing=lambda machine: True)
+    lost = compilation.failed is not None and "ended " in compilation.failed
+    return [*compilation.faults, *([str(compilation.failed)] if lost else [])], compilation.machine is not None
 
 
 def _groundings(

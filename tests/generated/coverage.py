@@ -20,6 +20,7 @@ from games.gdl.grounding import ground as grounding
 from games.gdl.grounding import split_moves
 from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.running.layout import ARITY, FLIP, MAX_ARITY
+from protocol.constants import spellings
 from tests.generated.agreement import REFUSED, Record
 
 Term = Any
@@ -73,6 +74,18 @@ FEATURES = (
     "a head whose role nothing binds",
     "does below legal, goal or terminal",
 )
+
+PARENTHESES = {
+    "role": "a role",
+    "init": "a fact",
+    "true": "a fact",
+    "next": "a fact",
+    "legal": "a move",
+    "does": "a move",
+}
+"""What the last argument of a relation is, where in parentheses."""
+
+ARGUMENT, MIXED = "another argument", "a constant with parentheses and without"
 
 MATCHES = (
     "a dead end",
@@ -138,7 +151,9 @@ class Coverage:
     def watch(self, stage: str, made: Any) -> None:
         """Takes note of what a stage made."""
         note = self._seen.add
-        if stage == "rules":
+        if stage == "written":
+            self._seen.update(_in_parentheses(made))
+        elif stage == "rules":
             program = UnfoldedRules(made)
             if program.unfoldings:
                 note("functions unfolded")
@@ -234,6 +249,7 @@ class Coverage:
         """Counts as lines, with a zero for what never happened."""
         parts = {
             "sheets have": FEATURES,
+            "sheets have in parentheses": (*dict.fromkeys(PARENTHESES.values()), ARGUMENT, MIXED),
             "matches came across": MATCHES,
             "rewriting steps": (
                 *STEPS.values(),
@@ -305,6 +321,21 @@ def _name(head: Term) -> str:
 
 def _relations(body: Sequence[Term]) -> set[str]:
     return {_name(part) for _, part in _literals(body)}
+
+
+def _in_parentheses(sheet: Sequence[Term]) -> Iterator[str]:
+    inside, outside = spellings(tuple(sheet))
+    if inside.keys() & outside.keys():
+        yield MIXED
+    pending = list(sheet)
+    while pending:
+        term = pending.pop()
+        if isinstance(term, str):
+            continue
+        for part in term[1:]:
+            if not isinstance(part, str) and len(part) == 1 and term[0] not in ("<=", "not", "or", "and"):
+                yield PARENTHESES.get(term[0], ARGUMENT) if part is term[-1] else ARGUMENT
+        pending += term[1:]
 
 
 def _features(sheet: Sequence[Term]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Tries many random rulesheets, and says what they covered: `python -m tests.generated.run --seeds 0:1000`.
 
-One line for each sheet that shows a difference, then that sheet shrunk, then a table. Ends with status 1 if there were
-differences; Ctrl-C ends it early. Seeds are independent: `--jobs` and `--cluster` let ranges of them run side by side,
+One line for each sheet that shows a difference, then that sheet shrunk, then a table. Each sheet is compiled as for a
+match, too: one line for each error of this program there. Ends with status 1 if there were differences or errors;
+Ctrl-C ends it early. Seeds are independent: `--jobs` and `--cluster` let ranges of them run side by side,
 and a seed means the same sheet and matches everywhere.
 """
 
@@ -26,11 +27,11 @@ from agent.lab.jobs.inline import InlineExecutor
 from agent.search.kernel_groups import CIRCUIT
 from games.gdl.grounding.ground import VARIANTS
 from protocol import kif
-from tests.generated.agreement import MATCHES, Record, Watch, compare, record
+from tests.generated.agreement import MATCHES, Record, Watch, compare, compiled, record
 from tests.generated.coverage import Coverage
 from tests.generated.sheets import sheet
 from tests.generated.shrink import shrunk
-from tests.generated.variations import varied
+from tests.generated.variations import in_parentheses, varied
 
 Sheet = tuple[Any, ...]
 
@@ -44,7 +45,10 @@ def trial(program: Sheet, seed: int, matches: int = MATCHES, watch: Watch | None
     Raises `ValueError` for a program that means nothing.
     """
     known = record(program, seed, matches)
-    found = compare(program, known, single=seed % 8 == 0, watch=watch)
+    written = written_of(program, seed)
+    if watch:
+        watch("written", written)
+    found = compare(kif.read_rulesheet(text(written)), known, single=seed % 8 == 0, watch=watch)
     if found is None:
         same, renamed = varied(program, known, Random(seed))
         variants = [VARIANTS[seed % len(VARIANTS)]]
@@ -52,6 +56,13 @@ def trial(program: Sheet, seed: int, matches: int = MATCHES, watch: Watch | None
         if found is not None:
             found = f"told otherwise, {found}"
     return found, known
+
+
+def written_of(program: Sheet, seed: int) -> Sheet:
+    """The program as somebody may write it: some of its constants in parentheses, everywhere or here and there."""
+    rng = Random(seed)
+    share: dict[str, float] = {}
+    return in_parentheses(program, lambda name: rng.random() < share.setdefault(name, rng.choice((0, 0, 0.5, 1))))
 
 
 def smallest(program: Sheet, seed: int) -> Sheet:
@@ -93,6 +104,10 @@ class Found:
     """CPU time."""
     differences: list[tuple[int, str]] = field(default_factory=list)
     """Seeds with what differs, and the sheet shrunk if that was wanted."""
+    faults: list[str] = field(default_factory=list)
+    """Seeds with what fails in compiling for another reason than size."""
+    interpreted: int = 0
+    """Sheets without a circuit."""
     coverage: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Found) -> None:
@@ -102,6 +117,8 @@ class Found:
         self.moves += other.moves
         self.seconds += other.seconds
         self.differences += other.differences
+        self.faults += other.faults
+        self.interpreted += other.interpreted
         self.coverage += other.coverage
 
 
@@ -123,6 +140,9 @@ def open_trials(matches: int, shrink: bool) -> Callable[[Seeds], Iterator[Found]
                     coverage.played(known)
                     found.positions += len(known.positions)
                     found.moves += len(known.moves)
+                    faults, has_circuit = compiled(program)
+                    found.faults += [f"seed {seed}: {fault}" for fault in faults]
+                    found.interpreted += not has_circuit
                 except Exception as error:
                     difference = f"{type(error).__name__}: {error}"
                 found.programs += 1
@@ -168,9 +188,9 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"seeds {seeds.begin}:{seeds.end} have ended their worker twice ({event.reason})", flush=True)
             elif isinstance(event, JobDone):
                 total.add(event.result)
-                for _, lines in event.result.differences:
+                for lines in (*[lines for _, lines in event.result.differences], *event.result.faults):
                     print(lines, flush=True)
-                if options.stop and total.differences:
+                if options.stop and (total.differences or total.faults):
                     break
                 if options.seconds and total.seconds > options.seconds:
                     break
@@ -178,9 +198,9 @@ def main(arguments: list[str] | None = None) -> int:
     print(
         f"seeds {begin}:{begin + total.programs}: {total.programs} programs, {options.matches} matches each, "
         f"{total.positions} positions, {total.moves} joint moves, {len(total.differences)} differences, "
-        f"{total.seconds:.0f} s CPU"
+        f"{total.interpreted} without a circuit, {len(total.faults)} errors in compiling, {total.seconds:.0f} s CPU"
     )
-    return 1 if total.differences or lost else 0
+    return 1 if total.differences or total.faults or lost else 0
 
 
 if __name__ == "__main__":

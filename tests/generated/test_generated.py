@@ -132,6 +132,17 @@ def test_a_sheet_told_otherwise_is_another_text_and_the_same_game() -> None:
     assert compare(other, known) is not None
 
 
+def test_an_error_in_compiling_fails_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that costs nothing but a part, as no circuit differs then."""
+    monkeypatch.setattr("games.gdl.compile.freed", lambda rules: {}["no such thing"])
+    assert main(["--seeds", "0:1", "--matches", "2"]) == 1
+    out = capsys.readouterr().out
+    assert "seed 0: split, without the game freed of its first position: an error of this program: KeyError" in out
+    assert "0 differences, 0 without a circuit, 1 errors in compiling" in out
+
+
 def test_the_command_reports(capsys: pytest.CaptureFixture[str]) -> None:
     """The long run prints the number of programs, the seeds and the table."""
     assert main(["--seeds", "0:1", "--matches", "2"]) == 0

@@ -21,7 +21,8 @@ def test_a_role_in_capitals_is_found() -> None:
 def test_moves_in_capitals_are_found() -> None:
     """Token by token; one that two tokens of the rules fit stays, as it would be a guess, and so does an exact one."""
     told = Play("m", (("GO", "TOWER"), ("go", "Tower"), ("Go", "tower"), "NIL"), last_move="GO", percepts=("AT",))
-    read = Spelling(RULES).read_moves(told)
+    spelling = Spelling(Start("m", "robot", RULES, 9, 9))
+    read = spelling.read_moves(told)
     assert read.moves == (("go", "TOWER"), ("go", "Tower"), ("go", "tower"), "NIL")
     assert (read.last_move, read.percepts) == ("go", ("at",))
-    assert Spelling(RULES).read_moves(Play("m")) == Play("m")
+    assert spelling.read_moves(Play("m")) == Play("m")

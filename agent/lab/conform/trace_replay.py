@@ -10,6 +10,7 @@ from typing import TypedDict
 from agent.lab.conform.conformity import SheetReport
 from games.machine import GameError, State, StateMachine, Term
 from protocol import kif
+from protocol.constants import bare
 
 MEASURABLE_SECONDS = 0.05
 """CPU time below which speed is measured by wall time: the CPU clock may be as coarse as 10 ms."""
@@ -56,7 +57,7 @@ class _Replay:
         self._machine = machine
         self._trace = trace
         self._report = report
-        self._term = cache(kif.read_one)
+        self._term = cache(lambda text: bare(kif.read_one(text)))
 
     def run(self, seconds: float) -> None:
         """Checks the states, as far as there is time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
+from math import prod
 
 from games.gdl.rules.domains import Domains, Place, dependents, fed
 from games.gdl.rules.terms import Rule, predicate
@@ -43,13 +44,11 @@ def _possible_facts(rules: list[Rule]) -> list[Term] | None:
     facts: list[Term] = list(constants)
     for name, arity in functions:
         places = [(*_FACTS, name, arity, i) for i in range(1, arity + 1)]
-        values, inner = zip(*(domains.split(shared.mask(place)) for place in places), strict=True)
-        count = 1
-        for some in values:
-            count *= len(some)
-        if any(inner) or len(facts) + count > MOST_FACTS:
+        arguments = [domains.split(shared.mask(place)) for place in places]
+        count = prod(len(some) for some, _ in arguments)
+        if any(inner for _, inner in arguments) or len(facts) + count > MOST_FACTS:
             return None
-        facts += [(name, *arguments) for arguments in product(*values)]
+        facts += [(name, *values) for values in product(*[some for some, _ in arguments])]
     return facts
 
 

@@ -47,9 +47,7 @@ def oddities(rulesheet: Sequence[Term], roles: Sequence[Term]) -> list[Diagnosti
         )
         found.append(_warning(f"`{name}` is a word of the language, here a {kind}", place))
     for name, places in functions.items():
-        if 0 in places and name in constants:
-            found.append(_warning(f"({name}) is not `{name}`: some engines take them for one", places[0]))
-        arities = sorted(places.keys() - {0})
+        arities = sorted(places)
         if len(arities) > 1:
             counts = " and ".join(map(str, arities))
             found.append(_warning(f"function `{name}` is used with {counts} arguments", max(places.values())))

@@ -34,6 +34,7 @@ from protocol.messages import (
     Start,
     Status,
     Stop,
+    parse,
 )
 from protocol.server import Received
 from tests.agent.serving.virtual import FakePool, FakeWorker, fake_player, run
@@ -100,6 +101,22 @@ def test_as_many_matches_as_workers(against: Callable[..., FakePool]) -> None:
         assert await manager.send(Stop("n")) == Done()
 
     against(course, *map(FakeWorker, range(3)))
+
+
+def test_replies_are_spelled_as_the_rules(against: Callable[..., FakePool]) -> None:
+    """A move that the rules have in parentheses is answered so, and thought about without."""
+    start, _ = parse("(START m x ((role x) (role y) (legal x (b)) (legal y (c))) 60 20)")
+    assert isinstance(start, Start)
+
+    async def course(manager: Manager) -> None:
+        assert await manager.send(start) == Ready()
+        assert await manager.send(Play("m")) == MoveReply(("b",))
+        assert await manager.send(Play("m", (("b",), ("c",)))) == MoveReply(("b",))
+
+    worker = FakeWorker(0)
+    against(course, worker)
+    turns = [command.joint_move for command in worker.commands if isinstance(command, Turn)]
+    assert turns == [None, ("b", "c")]
 
 
 @pytest.mark.parametrize("missing", GENERAL)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 
 import pytest
 
 from games import rulesheets
 from games.child_process import ChildProcess
-from games.gdl.compile import Compilation, Limits, compile_rules, start_compilation, warm_kernels
+from games.gdl import compile as compiling
+from games.gdl.compile import (
+    Compilation,
+    Limits,
+    compile_rules,
+    finished_compilation,
+    start_compilation,
+    warm_kernels,
+)
 from games.gdl.grounding.ground import VARIANTS
 from games.gdl.rules.check import CheckedRules, check
 from games.machine import LimitError
@@ -129,6 +137,77 @@ def test_a_way_that_fails_does_not_spoil_the_next() -> None:
     multiprocessing.active_children()[0].kill()
     assert compilation.wait(240.0) is not None
     assert compilation.failed is None
+
+
+@pytest.fixture
+def crashing(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
+    """Makes a stage crash the first times that it is called, in whichever process."""
+
+    def crash(stage: str, times: int) -> None:
+        left, right = multiprocessing.Value("i", times), getattr(compiling, stage)
+
+        def run(*arguments: object, **options: object) -> object:
+            with left:
+                left.value -= 1
+                if left.value >= 0:
+                    raise KeyError("no such thing")
+            return right(*arguments, **options)
+
+        monkeypatch.setattr(compiling, stage, run)
+
+    return crash
+
+
+@pytest.mark.parametrize("stage", ["rewrite", "ground", "plain_circuit"])
+def test_a_crash_of_one_way_leaves_the_circuit_to_another(
+    crashing: Callable[[str, int], None], caplog: pytest.LogCaptureFixture, stage: str
+) -> None:
+    """Also one after the grounding, at which the other ways were given up; it is an error in the log."""
+    crashing(stage, 1)
+    limits = Limits(variants=("plain", "split"), patience_seconds=300.0)
+    compilation = finished_compilation(rules(rulesheets.text("tic_tac_toe")), limits)
+    assert compilation.machine is not None
+    assert compilation.variant == "split"
+    assert compilation.faults == ["plain: an error of this program: KeyError: 'no such thing'"]
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert compilation.faults[0] in caplog.text
+    assert "in a child process" in caplog.text.lower()
+
+
+def test_estimates_that_crash_leave_the_circuit_to_all_ways(
+    crashing: Callable[[str, int], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """They only say in which order ways are tried."""
+    crashing("Rewriter", 1)
+    compilation = finished_compilation(rules(rulesheets.text("tic_tac_toe")))
+    assert compilation.variant == VARIANTS[0]
+    assert compilation.faults == ["estimates: an error of this program: KeyError: 'no such thing'"]
+    assert compilation.faults[0] in caplog.text
+
+
+@pytest.mark.parametrize("stage", ["lean_game", "freed"])
+def test_a_crash_beside_the_game_costs_only_that_part(
+    crashing: Callable[[str, int], None], caplog: pytest.LogCaptureFixture, stage: str
+) -> None:
+    """The lean game, and the one freed of its first position; it is an error in the log."""
+    crashing(stage, 1)
+    compilation = finished_compilation(rules(rulesheets.text("tic_tac_toe")), freeing=lambda machine: True)
+    assert compilation.machine is not None
+    assert (compilation.machine.freed is None) == (stage == "freed")
+    (fault,) = compilation.faults
+    assert "without" in fault
+    assert fault.endswith("an error of this program: KeyError: 'no such thing'")
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def test_what_crashes_every_way_is_said_to_be_no_limit(crashing: Callable[[str, int], None]) -> None:
+    """Each way is tried once, and the reason names the error."""
+    crashing("plain_circuit", 9)
+    compilation = finished_compilation(rules(rulesheets.text("tic_tac_toe")))
+    assert compilation.machine is None
+    fault = "an error of this program: KeyError: 'no such thing'"
+    assert sorted(compilation.faults) == sorted(f"{variant}: {fault}" for variant in VARIANTS)
+    assert compilation.failed == "; ".join(compilation.faults)
 
 
 def test_answers_that_come_at_the_same_moment_are_all_right() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from games.native.blokbox.recognise import recognise as recognise_blokbox
 from games.native.midway import may_begin_midway
 from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.recognise import recognise as recognise_reversi
-from protocol.kif import read_rulesheet, write
+from protocol.kif import read, read_rulesheet, write
 from tests.agent.search.blokbox.sheet import own_binding
 from tests.circuits import machine_of, own_machine
 from tests.games.native.blokbox import test_recognise as blokbox
@@ -51,6 +52,15 @@ def later(rulesheet: tuple[Term, ...], plies: int, seed: int = 1) -> tuple[Term,
 def compiled(rulesheet: tuple[Term, ...]) -> CircuitMachine:
     """The machine of a sheet, as a match gets it."""
     return compile_rules(check(rulesheet), freeing=may_begin_midway)
+
+
+@pytest.mark.parametrize("read", [read_rulesheet, read], ids=["a constant", "a function"])
+def test_a_fact_without_arguments_costs_no_native_engine(read: Callable[[str], tuple[Term, ...]]) -> None:
+    """Read as the readers of rules do, and as a function without arguments."""
+    text = rulesheets.text("reversi") + "(init (begun)) (<= (next (begun)) (true (begun)))"
+    machine = compiled(read(text))
+    assert machine.freed is not None
+    assert next(engines_for(machine, 0)).name == "reversi"
 
 
 @pytest.mark.parametrize("plies", [10, 30, 50])
