@@ -1,6 +1,7 @@
 """The GGP match protocol: syntax, dialects and HTTP.
 
 terms         terms, places in a text, syntax errors
+constants     constants with parentheses and without
 kif           reader and writer of prefix GDL
 infix         reader and writer of infix GDL
 infix_parser  parser of infix GDL
