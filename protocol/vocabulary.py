@@ -66,7 +66,7 @@ class Start:
     source: str = field(default="", repr=False, compare=False)
     """The rules' text as received, to locate diagnostics in."""
     syntax: Syntax = field(default="prefix", repr=False, compare=False)
-    listed: frozenset[str] = frozenset()
+    listed: frozenset[str] = field(default=frozenset(), compare=False)
     """Names of the constants that replies have in parentheses."""
 
     def locate(self, path: tuple[int, ...]) -> TextPosition:

@@ -102,7 +102,7 @@ def test_contract(variant: str) -> None:
     """Fluents, moves, goals and their atoms are those the rules derive, in the sheet's spelling."""
     program = grounded(GAME, variant=variant)
     assert program.roles == ("white", "black")
-    names: set[Term] = {("step", "1"), ("step", "2"), ("step", "-3"), ("light", "++"), ("light", "on"), ("seen",)}
+    names: set[Term] = {("step", "1"), ("step", "2"), ("step", "-3"), ("light", "++"), ("light", "on"), "seen"}
     assert set(program.fluents) == names
     assert {program.fluents[i] for i in program.initial} == {("step", "1"), ("light", "++")}
     assert [set(moves) for moves in program.moves] == [{"wait", ("set", "1"), ("set", "2")}, {"wait"}]
