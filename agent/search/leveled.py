@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.search.defence import Defence
 from agent.search.engine import Engine, Limit, Opinion, Report, StopFlag
 from agent.search.levels import Level
 from agent.search.montecarlo import MonteCarlo
@@ -11,6 +12,7 @@ from agent.search.registry import gets_stuck
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
+from games.roles import is_random_role
 
 MEMORY_BYTES = 1 << 27
 """Upper bound on the tree's arrays: room for some hundred thousand nodes."""
@@ -35,6 +37,8 @@ class LevelSearch(Engine):
         self._matches_left = 0
         """Matches to learn from before the first move."""
         self._search: TreeSearch | MonteCarlo
+        self._defence: Defence | None = None
+        """For games of two players without chance, on a circuit."""
         if isinstance(machine, CircuitMachine) and not gets_stuck(machine):
             self._search = TreeSearch(
                 machine,
@@ -46,6 +50,8 @@ class LevelSearch(Engine):
                 seed=level.seed,
             )
             self._matches_left = level.matches
+            if len(machine.roles) == 2 and not any(map(is_random_role, machine.roles)):
+                self._defence = Defence(machine, role)
         else:
             self._search = MonteCarlo(machine, role, level.seed)
         # A circuit may follow an interpreter, and its moves are those of the level.
@@ -79,8 +85,14 @@ class LevelSearch(Engine):
         def take(opinion: Opinion) -> None:
             nonlocal last
             last = opinion
-            report(opinion)
+            report(replace(opinion, final=False) if self._needs_defence(opinion) else opinion)
 
-        self._search.think(stop, take, Limit(nodes=self._level.nodes))
-        if last is not None and not last.final and self._final and not stop[0]:
+        limit = Limit(nodes=self._level.nodes)
+        self._search.think(stop, take, limit)
+        if last is not None and self._defence is not None and self._needs_defence(last) and not stop[0]:
+            self._defence.think(last, self._state, stop, report, limit)
+        elif last is not None and not last.final and self._final and not stop[0]:
             report(replace(last, final=True))
+
+    def _needs_defence(self, opinion: Opinion) -> bool:
+        return self._defence is not None and self._defence.needed(opinion)

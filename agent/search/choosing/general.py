@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from agent.search.choosing.preparation import Preparation
+from agent.search.defence import Defence
 from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report, Score, StopFlag, limited
 from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.memory import SheetMemory
@@ -34,6 +35,8 @@ GLANCE_SHARE = 0.05
 """Share of the time for a glance by tree search, which proves small games at once."""
 LATE_SHARE = 0.3
 """Share of a turn for learning, where the start clock was too short for it."""
+COUNTING_SHARE = 0.25
+"""Share of a lost turn for finding out which move loses latest; the rest is for which one is hardest to answer."""
 ALPHA_BETA_SECONDS, TREE_SECONDS, IMPROVE_SECONDS = 0.5, 1.5, 4.0
 """While others think: seconds of a search by alpha-beta or by tree search, then of learning or trial matches, and so
 on. More for tree search, since its tree lasts for turns to come."""
@@ -44,8 +47,9 @@ class GeneralSearch(Engine):
 
     During the start clock it learns an evaluation and tries it out in matches of both searches (see `preparation`).
     While others think it goes on, until the evaluation is good and the choice certain. `threads` defaults to the number
-    of cores; `memory` holds what was learnt in earlier matches; a `team` searches the same states elsewhere; other
-    options are those of `TreeSearch`.
+    of cores; `memory` holds what was learnt in earlier matches; a `team` searches the same states elsewhere; `whole` is
+    whether the game is no part of another, which may end before a lost part does; other options are those of
+    `TreeSearch`.
     """
 
     uses_start_clock = True
@@ -59,6 +63,7 @@ class GeneralSearch(Engine):
         seed: int | None = None,
         memory: SheetMemory | None = None,
         team: Team | None = None,
+        whole: bool = True,
         **options: Any,
     ) -> None:
         random = Random(seed)
@@ -73,6 +78,7 @@ class GeneralSearch(Engine):
         self._preparation = Preparation(
             machine, role, threads=threads, seed=random.getrandbits(63), memory=memory, team=team
         )
+        self._defence = Defence(machine, role) if whole else None
         self._preparing: threading.Thread | None = None
         self._halt = np.zeros(1, np.uint8)
         """Stop flag of that thread."""
@@ -139,6 +145,34 @@ class GeneralSearch(Engine):
                 self._finish(stop, end)
 
     def _search(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        self._defended(lambda take: self._find_best(stop, take, limit), stop, report, limit)
+
+    def _defended(self, search: Callable[[Report], None], stop: StopFlag, report: Report, limit: Limit) -> bool:
+        """Runs a search; where it proves that all moves lose, looks for the one that is hardest to answer, too.
+
+        Returns whether the search had a last word.
+        """
+        last: Opinion | None = None
+
+        def take(opinion: Opinion) -> None:
+            nonlocal last
+            last = opinion
+            report(replace(opinion, final=False) if self._needs_defence(opinion) else opinion)
+
+        search(take)
+        if last is None or not last.final:
+            return False
+        if self._defence is not None and self._needs_defence(last) and not stop[0]:
+            self._defence.think(last, self._state, stop, report, limit)
+        return True
+
+    def _needs_defence(self, opinion: Opinion) -> bool:
+        """Whether an opinion is the last word of a search, but all moves lose and are not alike to who may err."""
+        needed = self._defence is not None and self._defence.needed(opinion)
+        return needed and len(self._machine.legal(self._state, self._role)) > 1
+
+    def _find_best(self, stop: StopFlag, report: Report, limit: Limit) -> None:
+        """Searches by alpha-beta or tree search until nothing is left to prove."""
         if stop[0]:
             return
         preparation = self._preparation
@@ -181,13 +215,16 @@ class GeneralSearch(Engine):
     def _count_plies(self, proven: Opinion, stop: StopFlag, report: Report, limit: Limit) -> None:
         """Looks for the soonest win or the latest loss where tree search has proven the result.
 
-        To tree search all winning moves are alike, and all losing ones. The longer a loss takes the more often the
-        other player errs; a part of a game that is won late may be won too late.
+        To tree search all winning moves are alike, and all losing ones. A part of a game that is won late may be won
+        too late; of moves that are equally hard to answer the one that loses latest is played.
         """
         evaluation, best = self._preparation.evaluation, proven
         assert evaluation is not None
         assert proven.score is not None
         goal, lost = proven.score.goal, self._loses(proven.score)
+        seconds = None
+        if lost and self._defence is not None and limit.seconds is not None:
+            seconds = COUNTING_SHARE * limit.seconds
 
         def take(opinion: Opinion) -> None:
             nonlocal best
@@ -197,8 +234,8 @@ class GeneralSearch(Engine):
                 best = replace(opinion, score=Score(goal, proven=True, plies=score.plies), final=not lost)
                 report(best)
 
-        with contextlib.suppress(CannotSearchError):
-            self._alpha_beta_for(evaluation).think(stop, take, limit)
+        with contextlib.suppress(CannotSearchError), limited(stop, seconds) as halt:
+            self._alpha_beta_for(evaluation).think(halt, take, limit)
         if not stop[0]:
             report(replace(best, final=True))
 
@@ -230,7 +267,7 @@ class GeneralSearch(Engine):
         if not self._preparation.worth_while:
             return False
         end = time.monotonic() + seconds
-        if self._glance(stop, report, GLANCE_SHARE * seconds):
+        if self._defended(lambda take: self._glance(stop, take, GLANCE_SHARE * seconds), stop, report, UNLIMITED):
             return True
         if self._may_prepare(stop, end):
             self._prepare(stop, end, trial=trial)
@@ -258,18 +295,10 @@ class GeneralSearch(Engine):
         self._wait(stop, end)
         self._halt[0] = 1
 
-    def _glance(self, stop: StopFlag, report: Report, seconds: float) -> bool:
-        """Searches the tree for a first opinion; returns whether that is final."""
-        final = False
-
-        def take(opinion: Opinion) -> None:
-            nonlocal final
-            final |= opinion.final
-            report(opinion)
-
+    def _glance(self, stop: StopFlag, report: Report, seconds: float) -> None:
+        """Searches the tree for a first opinion."""
         with limited(stop, seconds) as halt:
-            self._tree.think(halt, take, Limit(seconds))
-        return final
+            self._tree.think(halt, report, Limit(seconds))
 
     def _wait(self, stop: StopFlag, end: float) -> None:
         """Waits until the preparing thread ends, `stop` is set, or `end` (`time.monotonic`)."""
@@ -293,5 +322,5 @@ def make_engine(
     if not subgames:
         return whole()
     share = tree_memory() // (len(subgames) + 1)
-    parts = [(part, GeneralSearch(part.machine, role, memory_bytes=share)) for part in subgames]
+    parts = [(part, GeneralSearch(part.machine, role, whole=False, memory_bytes=share)) for part in subgames]
     return SubgameSearch(machine, role, parts, whole)

@@ -1,4 +1,4 @@
-"""The soonest win and the longest defence in proven positions."""
+"""The soonest win and the hardest defence in proven positions."""
 
 from __future__ import annotations
 
@@ -37,6 +37,25 @@ WAYS = """
     (<= (goal ?role 0) (role ?role) (not (true (over ?role))))
 """
 """`w` chooses the number of plies until `b` ends the match with a move that decides the winner."""
+
+REPLIES = """
+    (role w) (role b) (init (at start))
+    (way {few} few) (way {more} more) (way {most} most)
+    (reply few (go 1)) (reply more (go 1)) (reply most (go 1)) (reply more (go 2)) (reply most (go 2))
+    (reply most (go 3)) (reply few right) (reply more right) (reply most right)
+    (<= (legal w ?way) (true (at start)) (way ?way ?replies))
+    (<= (legal w noop) (not (true (at start))))
+    (<= (legal b noop) (true (at start)))
+    (<= (legal b ?reply) (true (at ?replies)) (reply ?replies ?reply))
+    (<= (next (at ?replies)) (does w ?way) (way ?way ?replies))
+    (<= (next (over b)) (does b right))
+    (<= (next (over w)) (does b (go ?number)))
+    (<= terminal (true (over ?any)))
+    (<= (goal ?role 100) (true (over ?role)))
+    (<= (goal ?role 0) (role ?role) (not (true (over ?role))))
+"""
+"""`w` chooses the number of replies by which `b` loses a won match."""
+
 ORDERS = [("aa", "bb", "cc"), ("cc", "bb", "aa"), ("bb", "aa", "cc")]
 
 
@@ -85,6 +104,19 @@ def test_who_has_lost_holds_out(machine_of: Compile, order: tuple[str, str, str]
     last = opinions[-1]
     assert (last.move, last.score, last.final) == (order[2], Score(0.0, proven=True, plies=6), True)
     assert not any(opinion.final and opinion.move != order[2] for opinion in opinions)
+
+
+@pytest.mark.parametrize("knowing", [False, True])
+@pytest.mark.parametrize("order", ORDERS)
+def test_who_has_lost_leaves_most_ways_to_go_wrong(
+    machine_of: Compile, order: tuple[str, str, str], *, knowing: bool
+) -> None:
+    """Of moves that lose equally soon, the one after which most replies give the win away."""
+    few, more, most = order
+    machine = machine_of(REPLIES.format(few=few, more=more, most=most))
+    *earlier, last = opinions_of(machine, knowing=knowing)
+    assert (last.move, last.final, last.score and last.score.estimate) == (most, True, Score(0.0))
+    assert not any(opinion.final for opinion in earlier)
 
 
 @pytest.mark.parametrize("order", ORDERS)
