@@ -30,7 +30,7 @@ class LevelSearch(Engine):
     uses_start_clock = True
 
     def __init__(self, machine: StateMachine, role: int, level: Level) -> None:
-        self._machine, self._role, self._level = machine, role, level
+        self._machine, self._role, self.level = machine, role, level
         self._state = machine.initial()
         self._matches_left = 0
         """Matches to learn from before the first move."""
@@ -81,6 +81,6 @@ class LevelSearch(Engine):
             last = opinion
             report(opinion)
 
-        self._search.think(stop, take, Limit(nodes=self._level.nodes))
+        self._search.think(stop, take, Limit(nodes=self.level.nodes))
         if last is not None and not last.final and self._final and not stop[0]:
             report(replace(last, final=True))
