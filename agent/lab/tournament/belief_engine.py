@@ -58,12 +58,11 @@ class BeliefEngine(Engine):
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         reference = self._reference
-        if not reference.sure:
-            end = time.monotonic() + min(BUDGET, REFINING_SHARE * (limit.seconds or BUDGET))
-            reference.refine(lambda: bool(stop[0]) or time.monotonic() > end)
         if reference.sure:
             self._engine.think(stop, lambda opinion: report(_unproven(opinion)), limit)
             return
+        end = time.monotonic() + REFINING_SHARE * min(BUDGET, limit.seconds or BUDGET)
+        reference.refine(lambda: bool(stop[0]) or time.monotonic() > end)
         moves, _ = reference.belief.safest_moves(reference.budget)
         search = BeliefSearch(self._machine, self._role, reference.belief, moves)
         search.think(stop, report, limit.nodes or self._playouts)
