@@ -13,7 +13,9 @@ from agent.logs import printable
 from games import rulesheets
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
+from games.gdl.rules.surface import has_imperfect_information
 from games.machine import StateMachine, Term
+from games.roles import is_random_role
 from protocol import sheets
 from protocol.constants import bare_rules, spellings
 from protocol.terms import TextError, TextPosition, decode, position_of
@@ -51,6 +53,16 @@ class Sheet:
     def roles(self) -> tuple[Term, ...]:
         """Roles in the order of joint moves."""
         return self.checked.roles
+
+    @property
+    def imperfect(self) -> bool:
+        """Whether it is a game of imperfect information (GDL-II)."""
+        return has_imperfect_information(self.rulesheet)
+
+    @property
+    def for_two(self) -> bool:
+        """Whether it is a game of two players, without chance and with perfect information."""
+        return len(self.roles) == 2 and not any(map(is_random_role, self.roles)) and not self.imperfect
 
     def warnings(self) -> list[str]:
         """Returns the warnings about the sheet, each with its place."""

@@ -44,6 +44,11 @@ class Scrambler:
         self._words = _words(random.Random(seed))
         self._forward: dict[str, str] = {}
         self._backward: dict[str, str] = {}
+        self._kept: set[str] = set()
+
+    def keep(self, token: str) -> None:
+        """Keeps a token, but for its case, that this style would replace. Before it is met."""
+        self._kept.add(token)
 
     def scramble(self, term: Term) -> Term:
         """The term as players see it."""
@@ -81,7 +86,7 @@ class _GgpBaseScrambler(Scrambler):
     """Lower-case words; variables have their own."""
 
     def _rename(self, token: str) -> None:
-        if token in _KEPT_BY_GGP_BASE or _INTEGER.fullmatch(token):
+        if token in _KEPT_BY_GGP_BASE or token in self._kept or _INTEGER.fullmatch(token):
             self._pair(token, token)
         elif token.startswith("?"):
             self._pair(token, "?" + next(self._words))
@@ -94,7 +99,8 @@ class _DresdenScrambler(Scrambler):
 
     def _rename(self, token: str) -> None:
         name = token.removeprefix("?")
-        kept = name.lower() in _KEPT_BY_DRESDEN or _NUMBER.fullmatch(name) or not _LETTER_OR_DIGIT.search(name)
+        keyword = name.lower() in _KEPT_BY_DRESDEN or name in self._kept
+        kept = keyword or _NUMBER.fullmatch(name) or not _LETTER_OR_DIGIT.search(name)
         word = (name if kept else next(self._words)).upper()
         self._pair(name, word)
         self._pair("?" + name, "?" + word)

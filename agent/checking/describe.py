@@ -97,7 +97,11 @@ def _insights(sheet: Sheet, machine: StateMachine, layout: Layout) -> dict[str, 
     stages = stage_seconds(sheet.checked)
     structure = structure_of(sheet.checked, layout)
     reached = reached_by(machine)
-    values = proven_values(machine)
+    proven: dict[str, Any] = {}
+    if not sheet.imperfect:
+        # A proof takes every role to see the state.
+        values = proven_values(machine)
+        proven["proven_value"] = values and dict(zip(map(write, machine.roles), values, strict=True))
     return {
         "stage_seconds": stages,
         "reached": {
@@ -108,7 +112,7 @@ def _insights(sheet: Sheet, machine: StateMachine, layout: Layout) -> dict[str, 
         },
         "latches": reached.latches,
         "never_legal": reached.never_legal,
-        "proven_value": values and dict(zip(map(write, machine.roles), values, strict=True)),
+        **proven,
         **structure,
     }
 

@@ -82,6 +82,8 @@ def learn(
 
     Raises `InputError` where there is nothing to learn.
     """
+    if sheet.imperfect:
+        raise InputError(f"{sheet.name}: only games of perfect information are learnt")
     machine = sheet.machine()
     if (reason := _refusal(machine)) is not None:
         raise InputError(f"{sheet.name}: {reason}")

@@ -14,7 +14,7 @@ from agent.kernels.progress import prepare
 from agent.logs import printable
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.hinting import Hinter
-from agent.refereeing.house_players import house_player
+from agent.refereeing.house_players import FirstMove, RandomMove
 from agent.refereeing.human import Keyboard, PersonAtTerminal
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.positions import from_position
@@ -214,6 +214,10 @@ class Hosting:
                     keyboard = keyboard or Keyboard()
                     hint = functools.partial(hinter.hint, index)
                     client = PersonAtTerminal(machine, index, keyboard, seconds=self._human_clock, hint=hint)
+            elif player == "random":
+                client = RandomMove(f"{record.seed} {index}")
+            elif player == "legal":
+                client = FirstMove()
             elif player != REFEREE:
                 url = player
                 if _kind(player) == "agent":
@@ -222,10 +226,6 @@ class Hosting:
                     url = agent.url
                     if watched is not None:
                         await stack.enter_async_context(watched.fed(url, index, scrambler.unscramble))
-                elif player in BUILT_IN:
-                    seed = record.seed + index + 1
-                    house = house_player(player, machine, scrambler, seed, self._beginning)
-                    url = await stack.enter_async_context(house)
                 client = await stack.enter_async_context(PlayerClient(url, style=style, name=player))
             participants.append(Participant(role, player, client))
         return participants

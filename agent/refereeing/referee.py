@@ -1,5 +1,7 @@
 """The referee: runs a match over HTTP as a game manager does.
 
+In games of imperfect information (GDL-II) it tells each player the turn, the move that it made, and its percepts.
+
 Every move is checked with the reference machine. For a late, missing, unreadable or illegal reply a random legal move
 is played and the error recorded, as by ggp-base; the match goes on. The clocks are exact, without any grace.
 """
@@ -17,7 +19,10 @@ from typing import TypeAlias
 from agent.errors import CommandError
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import Kind, MatchRecord, PlayerError, Request
+from games.gdl.rules.check import check
+from games.gdl.rules.surface import has_imperfect_information
 from games.machine import GameError, State, StateMachine, Term
+from games.perception import Perception
 from protocol.client import ClientError, Late, Malformed, PlayerClient
 from protocol.kif import write
 from protocol.messages import Abort, Message, Play, Start, Stop
@@ -75,7 +80,8 @@ class Referee:
         """`opening` are joint moves that are played first, whatever the players answer.
 
         If all players are local, the match begins after the opening. Players over HTTP are asked at every step, as the
-        protocol has no other way to tell them of moves, and their answers are checked.
+        protocol has no other way to tell them of moves, and their answers are checked. So are all players where
+        information is imperfect: the state after the opening is more than they may know.
 
         A record that has states is continued: the players' match has the name `match_id` (None: the record's) and
         begins in the last of these states, which must be the initial one of `rulesheet`.
@@ -95,6 +101,10 @@ class Referee:
         """START of each participant."""
         self._begun = len(record.moves)
         """Number of joint moves before the players' match."""
+        self._perception: Perception | None = None
+        """None in a game of perfect information."""
+        self._percepts: list[tuple[Term, ...]] = [()] * len(self._participants)
+        """Of each role, after the last joint move."""
 
     async def run(self) -> MatchRecord:
         """Plays the match to its end.
@@ -111,13 +121,18 @@ class Referee:
 
     async def _play(self) -> None:
         machine, record = self._machine, self.record
+        if has_imperfect_information(self._rulesheet):
+            # Without this word no player knows its percepts.
+            self._scrambler.keep("sees")
+            self._perception = await asyncio.to_thread(lambda: Perception(check(self._rulesheet)))
         if record.states:
             state = machine.state(record.states[-1])
         else:
             record.seconds = [[] for _ in self._participants]
             state = machine.initial()
             record.states.append(machine.facts(state))
-        if not any(isinstance(participant.client, PlayerClient) for participant in self._participants):
+        over_http = any(isinstance(participant.client, PlayerClient) for participant in self._participants)
+        if not over_http and self._perception is None:
             for joint_move in self._opening:
                 state = self._advance(state, joint_move)
                 for seconds in record.seconds:
@@ -146,7 +161,12 @@ class Referee:
         self._watcher.ended(record)
 
     def _advance(self, state: State, joint_move: JointMove) -> State:
-        """Plays and records a joint move."""
+        """Plays and records a joint move, and finds out what is seen of it."""
+        if self._perception is not None:
+            facts = self.record.states[-1]
+            for role in range(len(self._participants)):
+                percepts = self._perception.percepts(facts, joint_move, role)
+                self._percepts[role] = tuple(sorted(percepts, key=write))
         state = self._machine.next(state, joint_move)
         self.record.moves.append(joint_move)
         self.record.states.append(self._machine.facts(state))
@@ -257,8 +277,14 @@ class Referee:
         if request == "start":
             rules = tuple(map(scramble, self._rulesheet))
             return Start(self._match_id, scramble(participant.role), rules, record.getting_ready, record.play_clock)
-        moves = tuple(map(scramble, record.moves[-1])) if len(record.moves) > self._begun else None
-        return Play(self._match_id, moves) if request == "play" else Stop(self._match_id, moves)
+        make = Play if request == "play" else Stop
+        turn = len(record.moves) - self._begun
+        moves = tuple(map(scramble, record.moves[-1])) if turn else None
+        if self._perception is None:
+            return make(self._match_id, moves)
+        role = self._participants.index(participant)
+        percepts = tuple(map(scramble, self._percepts[role]))
+        return make(self._match_id, None, turn, None if moves is None else moves[role], percepts)
 
     def _blame(self, participant: Participant, step: int, request: Request, kind: Kind, detail: str) -> None:
         self.record.errors.append(PlayerError(participant.role, step, request, kind, detail))

@@ -32,7 +32,7 @@ class LevelSearch(Engine):
     uses_start_clock = True
 
     def __init__(self, machine: StateMachine, role: int, level: Level) -> None:
-        self._machine, self._role, self._level = machine, role, level
+        self._machine, self._role, self.level = machine, role, level
         self._state = machine.initial()
         self._matches_left = 0
         """Matches to learn from before the first move."""
@@ -87,7 +87,7 @@ class LevelSearch(Engine):
             last = opinion
             report(replace(opinion, final=False) if self._needs_defence(opinion) else opinion)
 
-        limit = Limit(nodes=self._level.nodes)
+        limit = Limit(nodes=self.level.nodes)
         self._search.think(stop, take, limit)
         if last is not None and self._defence is not None and self._needs_defence(last) and not stop[0]:
             self._defence.think(last, self._state, stop, report, limit)

@@ -46,8 +46,9 @@ class BeliefSearch:
         """The range of the goals seen."""
         self._totals = [0.0] * len(self._moves)
 
-    def think(self, stop: StopFlag, report: Report) -> None:
-        """Reports better and better opinions until it is stopped, the first at once; returns if there is no choice."""
+    def think(self, stop: StopFlag, report: Report, playouts: int | None = None) -> None:
+        """Reports better and better opinions until it is stopped, the first at once; returns if there is no choice, and
+        after a number of `playouts`."""
         if not self._moves:
             return
         if len(self._moves) == 1:
@@ -56,7 +57,9 @@ class BeliefSearch:
         if not any(self._visits):
             report(Opinion(random.choice(self._moves)))
         with self._machine.interruptible(lambda: bool(stop[0])), suppress(Interrupted):
-            while not stop[0]:
+            for _ in itertools.count() if playouts is None else range(playouts):
+                if stop[0]:
+                    return
                 self._play_out(stop)
                 report(self._opinion())
 

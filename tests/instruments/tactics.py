@@ -141,7 +141,10 @@ def _prepared(engine: Engine, machine: CircuitMachine, seconds: float) -> Engine
 
 
 def _machine(sheet: str) -> CircuitMachine:
-    return compile_rules(load(sheet).checked)
+    found = load(sheet)
+    if found.imperfect:
+        raise InputError(f"{found.name}: only games of perfect information have such positions")
+    return compile_rules(found.checked)
 
 
 def _print(scores: Sequence[SuiteScore], seconds: float) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from agent.boards.layout import Layout
 from agent.errors import InputError
 from agent.lab.appraisal.match import Outcome, Played, PlayedMatch, RandomSurvey, Seen
+from agent.lab.tournament.belief_engine import within_percepts
 from agent.lab.tournament.engine_player import EnginePlayer
 from agent.lab.tournament.openings import Opening, after, random_opening
 from agent.refereeing.hosting import possible_facts
@@ -164,10 +165,10 @@ class Appraiser:
         self._random = self._random_matches()
         self._opposed = self._is_opposed()
         if settings.levels:
-            self._engines: list[Engine] = [LevelSearch(machine, role, LEVELS["strong"]) for role in self._seats]
-            self._others: list[Engine] = [LevelSearch(machine, role, LEVELS["easy"]) for role in self._seats]
+            self._engines = self._make_engines(lambda role: LevelSearch(machine, role, LEVELS["strong"]))
+            self._others = self._make_engines(lambda role: LevelSearch(machine, role, LEVELS["easy"]))
         else:
-            self._engines = self._others = [next(engines_for(machine, role)) for role in self._seats]
+            self._engines = self._others = self._make_engines(lambda role: next(engines_for(machine, role)))
         for engine in self._engines:
             self._prepare(engine)
         self._start_worths = self._worths(machine.initial())
@@ -236,6 +237,10 @@ class Appraiser:
 
     # -- thinking -----------------------------------------------------------------------------------------------------
 
+    def _make_engines(self, make: Callable[[int], Engine]) -> list[Engine]:
+        """Returns the engine of each player's role, which sees what the role may see."""
+        return [within_percepts(make(role), self._machine, role, self._sheet) for role in self._seats]
+
     def _prepare(self, engine: Engine) -> None:
         engine.begin(self._machine.initial())
         if engine.uses_start_clock:
@@ -256,8 +261,11 @@ class Appraiser:
         return self._filled(found)
 
     def _opening(self, number: int) -> Opening:
-        """The opening of a match: random moves after which the position is worth what it was, or none."""
-        plies = 0 if number == 1 else 1 + (number - 2) % LONGEST_OPENING
+        """The opening of a match: random moves after which the position is worth what it was, or none.
+
+        None in games of imperfect information, as worths are those of a position that is known.
+        """
+        plies = 0 if number == 1 or self._sheet.imperfect else 1 + (number - 2) % LONGEST_OPENING
         generator = random.Random(f"{self._settings.seed} {self._sheet.name} {number}")
         for _ in range(OPENING_TRIES if plies else 0):
             try:

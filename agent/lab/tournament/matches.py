@@ -13,18 +13,20 @@ from typing import TypeAlias
 
 from agent.errors import InputError
 from agent.lab.tournament.balance import is_balanced
+from agent.lab.tournament.belief_engine import within_percepts
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.engine_player import EnginePlayer, make_named_engine
 from agent.lab.tournament.openings import Opening, after, draw_opening
 from agent.lab.tournament.results import MatchResult, Pairing, Settings, result_of
 from agent.lab.tournament.turns import Turns
 from agent.refereeing.agent_process import AgentProcess
+from agent.refereeing.house_players import FirstMove, RandomMove
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee
 from agent.search.kernel_groups import kernel_groups, playing
 from agent.sheet import Sheet
-from games.machine import State, StateMachine, Term, points
+from games.machine import StateMachine, Term, points
 from games.roles import is_random_role
 from protocol.client import PlayerClient
 from protocol.compose import Style
@@ -53,27 +55,6 @@ class GameRound:
 
     game: str
     number: int
-
-
-class FirstMove(LocalPlayer):
-    """Plays the first legal move."""
-
-    timed = False
-
-    async def choose(self, legal: Sequence[Term], state: State) -> Term:
-        return legal[0]
-
-
-class RandomMove(LocalPlayer):
-    """Plays a random legal move."""
-
-    timed = False
-
-    def __init__(self, seed: str) -> None:
-        self._random = random.Random(seed)
-
-    async def choose(self, legal: Sequence[Term], state: State) -> Term:
-        return self._random.choice(legal)
 
 
 class MatchPlayer:
@@ -202,6 +183,7 @@ class MatchPlayer:
                         engine = make_named_engine(contender.engine, machine, role)
                     except InputError as error:
                         raise InputError(f"{contender.label}, {sheet.name}: {error}") from None
+                    engine = within_percepts(engine, machine, role, sheet)
                     clients[role] = EnginePlayer(engine, contender.seconds, contender.start_seconds, turn)
                 elif contender.kind == "outside":
                     assert self._outside is not None

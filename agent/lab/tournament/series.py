@@ -147,8 +147,8 @@ def check_balanced(settings: Settings, sheets: Sequence[Sheet]) -> None:
     if settings.opening_plies == 0:
         raise InputError("balanced openings have at least one ply: name their length by --opening")
     for sheet in sheets:
-        if len(sheet.roles) != 2 or any(map(is_random_role, sheet.roles)):
-            raise InputError(f"{sheet.name}: only games of two players have balanced openings")
+        if not sheet.for_two:
+            raise InputError(f"{sheet.name}: only games of two players and perfect information have balanced openings")
 
 
 def _draw_openings(

@@ -28,7 +28,6 @@ from agent.lab.tournament.series import SeriesWatcher, check_addresses, log_row
 from agent.search.levels import PREFIX
 from agent.sheet import Sheet
 from games.machine import points
-from games.roles import is_random_role
 
 STEP = 0.125
 """Doublings between two strengths that are told apart."""
@@ -193,8 +192,8 @@ def rate(
     """
     watcher = watcher or SeriesWatcher()
     for sheet in sheets:
-        if len(sheet.roles) != 2 or any(map(is_random_role, sheet.roles)):
-            raise InputError(f"{sheet.name}: players are rated at games of two players")
+        if not sheet.for_two:
+            raise InputError(f"{sheet.name}: players are rated at games of two players and perfect information")
     contenders = {contender.label: contender for contender in (player, *ladder.rungs)}
     by_name = {sheet.name: sheet for sheet in sheets}
     file = None if log is None else MatchLog(log, settings.as_json(), read_result)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
 from agent.checking import insight
+from agent.checking.describe import describe
 from agent.checking.insight import proven_values, reached_by, stage_seconds
 from agent.sheet import load
 from games.gdl.compile import compile_rules
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.running.machine import CircuitMachine
 from protocol.kif import read_rulesheet
+from tests.agent.lab.appraisal.sheets import sheet_of
+from tests.agent.worker.hidden_games import MONTY_HALL
 
 LAMPS = """
 (role a)
@@ -79,3 +83,8 @@ def test_stages(checked: CheckedRules, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = check(read_rulesheet(LAMPS + "(<= (big (s ?x)) (big ?x)) (big 0) (<= (next (big ?x)) (big ?x))"))
     monkeypatch.setattr(insight, "STAGES_BOUNDS", insight.Bounds(cpu_seconds=1, memory_bytes=8 << 30))
     assert stage_seconds(endless) is None
+
+
+def test_nothing_is_proven_where_information_is_imperfect(tmp_path: Path) -> None:
+    """A proof would take every role to see the state."""
+    assert "proven_value" not in describe(str(sheet_of(MONTY_HALL, tmp_path).path))

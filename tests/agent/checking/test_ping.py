@@ -16,10 +16,10 @@ from agent.checking import ping_wire
 from agent.checking.ping import PingReport, ping
 from agent.cli import main
 from agent.commands.options import DIFFERENT, WRONG_INPUT
-from agent.refereeing.house_players import house_player
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter
 from protocol.scramble import make_scrambler
+from tests.agent.house_players import house_player
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from games.machine import State, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Abort, Play, Start
 from protocol.server import make_app, make_runner
+from tests.agent.worker.hidden_games import MONTY_HALL
 from tests.protocol.conftest import ServedPlayer
 
 
@@ -52,6 +53,11 @@ def test_rules_that_read_init_stay_as_they_are() -> None:
     """There is no such rulesheet where another initial state may change the rules."""
     source = "(role a) (init (f 1)) (legal a go) (<= (home ?x) (init (f ?x))) (goal a 0) (<= terminal (true (f 2)))"
     assert from_position(read_rulesheet(source), [("f", "2")]) is None
+
+
+def test_rules_of_imperfect_information_stay_as_they_are() -> None:
+    """A rulesheet with the position would tell players what they may not see."""
+    assert from_position(read_rulesheet(MONTY_HALL), [("stage", "picking"), ("car", "1")]) is None
 
 
 def after(machine: Interpreter, *marks: tuple[int, int]) -> State:

@@ -8,23 +8,28 @@ import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 import pytest
 from aiohttp import web
 
-from agent.refereeing.house_players import house_player
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import AGAIN_SECONDS, MatchRecord
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
+from agent.worker.messages import Checkpoint, Unseen
+from agent.worker.reference import Reference
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
+from games.perception import Perception
 from protocol import client
 from protocol.client import PlayerClient
-from protocol.kif import read_one, read_rulesheet
-from protocol.messages import Message, Play
+from protocol.kif import read_one, read_rulesheet, write
+from protocol.messages import Message, Play, Start, Stop, parse
 from protocol.scramble import ScrambleStyle, make_scrambler
+from tests.agent.house_players import house_player
+from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, CARDS, DICE_RACE
 
 Answer = Callable[[str], Awaitable[str]]
 """A player as a function from the text of a message to the text of the reply."""
@@ -274,6 +279,67 @@ async def test_referee_plays_nature() -> None:
     assert read_one(heard[-1])[2] == record.moves[-1]
 
 
+class Believer:
+    """A player that plays what is legal in all states which fit the percepts told, and fails where none does."""
+
+    def __init__(self) -> None:
+        self.heard: list[Start | Play | Stop] = []
+
+    async def answer(self, text: str) -> str:
+        """Answers a message."""
+        message, _ = parse(text)
+        assert isinstance(message, Start | Play | Stop)
+        self.heard.append(message)
+        if isinstance(message, Start):
+            rules = check(message.rules)
+            machine, role = Interpreter(rules), rules.roles.index(message.role)
+            self.match = Reference(machine, role, Checkpoint(), partial(Perception(rules).percepts, role=role))
+            return "ready"
+        assert message.moves is None
+        if message.turn:
+            assert message.percepts is not None
+            self.match.follow(Unseen(message.last_move, message.percepts))
+        moves, probability = self.match.belief.safest_moves(CLOCK)
+        assert probability == pytest.approx(1)
+        return write(moves[-1]) if moves else "done"
+
+
+@pytest.mark.parametrize("scramble", ["none", "upper", "ggp-base", "dresden"])
+@pytest.mark.parametrize("source", [DICE_RACE, BLIND_TIC_TAC_TOE, CARDS])
+async def test_players_are_told_percepts_where_information_is_imperfect(source: str, scramble: ScrambleStyle) -> None:
+    """They hear the turn, their move as it was made, and what their role sees, also after an illegal reply: enough for
+    legal moves to the end."""
+    believers = [Believer(), Believer()]
+    first = asyncio.Event()
+
+    async def cheat_once(text: str) -> str:
+        answer = await believers[0].answer(text)
+        if "PLAY match" not in text or first.is_set():
+            return answer
+        first.set()
+        return "nonsense"
+
+    players = iter([cheat_once, believers[1].answer])
+    roles = check(read_rulesheet(source)).roles
+    record = await referee_match(source, [None if role == "random" else next(players) for role in roles], scramble)
+    assert record.outcome == "finished"
+    assert [(error.step, error.kind) for error in record.errors] == [(1, "illegal")]
+    scrambler = make_scrambler(scramble, 7)
+    scrambler.keep("sees")
+    for role, believer in zip([role for role in roles if role != "random"], believers, strict=True):
+        _, *told = believer.heard
+        assert [message.turn for message in told] == list(range(len(record.moves) + 1))
+        assert (told[0].last_move, told[0].percepts) == (None, ())
+        assert isinstance(told[-1], Stop)
+        perception, machine = Perception(check(read_rulesheet(source))), Interpreter(check(read_rulesheet(source)))
+        index = machine.roles.index(role)
+        scrambler.scramble(read_rulesheet(source))
+        for facts, joint_move, message in zip(record.states, record.moves, told[1:], strict=False):
+            seen = perception.percepts(facts, joint_move, index)
+            assert set(message.percepts or ()) == set(map(scrambler.scramble, seen))
+            assert message.last_move == scrambler.scramble(joint_move[index])
+
+
 async def test_dead_end_stops_the_match() -> None:
     """A state that is not terminal but leaves a role no move ends the match without goals, and players get STOP."""
     heard = []
@@ -363,11 +429,12 @@ class Local(LocalPlayer):
 
 
 async def local_match(
-    first: LocalPlayer, second: LocalPlayer | str, opening: Sequence[tuple[Term, ...]]
+    first: LocalPlayer, second: LocalPlayer | str, opening: Sequence[tuple[Term, ...]], source: str = ""
 ) -> MatchRecord:
-    """Plays tic-tac-toe between a local player and another one, or a player over HTTP."""
+    """Plays tic-tac-toe, or another game, between a local player and another one, or a player over HTTP."""
     async with AsyncExitStack() as stack:
-        referee = await open_referee(stack, tic_tac_toe(), [None, second if isinstance(second, str) else None])
+        players = [None, second if isinstance(second, str) else None]
+        referee = await open_referee(stack, source or tic_tac_toe(), players)
         referee._opening = tuple(opening)
         referee._participants[0] = Participant("x", "local", first)
         if not isinstance(second, str):
@@ -390,6 +457,17 @@ async def test_local_players_begin_after_the_opening() -> None:
     assert first.heard[:2] == [states[2], states[2]]
     assert [entry for entry in first.heard if isinstance(entry, tuple)] == record.moves[2:]
     assert [len(seconds) for seconds in record.seconds] == [len(record.moves)] * 2
+
+
+async def test_local_players_hear_of_the_opening_where_information_is_imperfect() -> None:
+    """They begin with the match, as the state after the opening is more than they may know."""
+    first, second = Local(), Local()
+    opening = [(("try", "5"), "wait"), ("wait", ("try", "5"))]
+    record = await local_match(first, second, opening, BLIND_TIC_TAC_TOE)
+    assert record.errors == []
+    assert record.moves[:2] == opening
+    assert first.heard[0] == replay(BLIND_TIC_TAC_TOE, [])[1][0]
+    assert first.heard[1:3] == opening
 
 
 async def test_opening_is_played_whatever_players_over_http_answer() -> None:

@@ -1,4 +1,4 @@
-"""Two small games of imperfect information (GDL-II), and a manager's view of a match of them."""
+"""Small games of imperfect information (GDL-II), and a manager's view of a match of them."""
 
 from __future__ import annotations
 
@@ -70,6 +70,71 @@ BLIND_TIC_TAC_TOE = """
 (<= (goal ?r 100) (three ?r))
 (<= (goal ?r 0) (three ?s) (role ?r) (distinct ?r ?s))
 (<= (goal ?r 50) (role ?r) (not (three x)) (not (three o)))
+"""
+
+DICE_RACE = """
+; Two run home with two pieces each, by a die that nature throws before each turn. Who comes where a piece of the
+; other is sends it back. Everybody sees throws and moves.
+(role white) (role random) (role black)
+(die 1) (die 2) (die 3) (piece p) (piece q) (other white black) (other black white)
+(succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4) (succ 4 home) (succ home home)
+(<= (far ?x 1 ?y) (succ ?x ?y))
+(<= (far ?x 2 ?z) (succ ?x ?y) (succ ?y ?z))
+(<= (far ?x 3 ?z) (far ?x 2 ?y) (succ ?y ?z))
+(init (turn white)) (init throwing)
+(<= (init (at ?r ?p 0)) (other ?r ?s) (piece ?p))
+(<= (legal random (throw ?d)) (true throwing) (die ?d))
+(<= (legal random wait) (not (true throwing)))
+(<= (legal ?r (run ?p)) (true (thrown ?d)) (true (turn ?r)) (true (at ?r ?p ?x)) (distinct ?x home))
+(<= (legal ?r wait) (true throwing) (other ?r ?s))
+(<= (legal ?r wait) (true (turn ?s)) (other ?r ?s))
+(<= (next (thrown ?d)) (does random (throw ?d)))
+(<= (next throwing) (not (true throwing)))
+(<= (next (turn ?r)) (true (turn ?r)) (true throwing))
+(<= (next (turn ?s)) (true (turn ?r)) (not (true throwing)) (other ?r ?s))
+(<= (next (at ?r ?p ?y)) (reaches ?r ?p ?y))
+(<= (next (at ?r ?p 0)) (true (at ?r ?p ?x)) (sent ?r ?x))
+(<= (next (at ?r ?p ?x)) (true (at ?r ?p ?x)) (not (does ?r (run ?p))) (not (sent ?r ?x)))
+(<= (reaches ?r ?p ?y) (does ?r (run ?p)) (true (thrown ?d)) (true (at ?r ?p ?x)) (far ?x ?d ?y))
+(<= (sent ?s ?y) (reaches ?r ?p ?y) (other ?r ?s) (distinct ?y home))
+(<= (sees ?r (thrown ?d)) (does random (throw ?d)) (other ?r ?s))
+(<= (sees ?r (ran ?s ?p)) (does ?s (run ?p)) (other ?r ?t))
+(<= (all_home ?r) (true (at ?r p home)) (true (at ?r q home)))
+(<= terminal (all_home ?r))
+(<= (goal ?r 100) (all_home ?r))
+(<= (goal ?s 0) (all_home ?r) (other ?r ?s))
+(goal random 0)
+"""
+
+MONTY_HALL = """
+; Nature parks a car behind one of three doors, the guest picks one, nature opens another one without the car, and
+; the guest keeps the door or changes it. Who changes wins 2 of 3.
+(role random) (role guest)
+(door 1) (door 2) (door 3)
+(after parking picking) (after picking opening) (after opening choosing) (after choosing over)
+(init (stage parking))
+(<= (next (stage ?t)) (true (stage ?s)) (after ?s ?t))
+(<= (legal random (park ?d)) (true (stage parking)) (door ?d))
+(<= (legal random (open ?d)) (true (stage opening)) (door ?d) (not (true (car ?d))) (not (true (picked ?d))))
+(<= (legal random wait) (true (stage picking)))
+(<= (legal random wait) (true (stage choosing)))
+(<= (legal guest (pick ?d)) (true (stage picking)) (door ?d))
+(<= (legal guest keep) (true (stage choosing)))
+(<= (legal guest change) (true (stage choosing)))
+(<= (legal guest wait) (true (stage parking)))
+(<= (legal guest wait) (true (stage opening)))
+(<= (next (car ?d)) (does random (park ?d)))
+(<= (next (car ?d)) (true (car ?d)))
+(<= (next (opened ?d)) (does random (open ?d)))
+(<= (next (picked ?d)) (does guest (pick ?d)))
+(<= (next (picked ?d)) (true (picked ?d)) (not (does guest change)))
+(<= (next (picked ?d)) (does guest change) (door ?d) (not (true (picked ?d))) (not (true (opened ?d))))
+(<= (sees guest (opened ?d)) (does random (open ?d)))
+(<= won (true (car ?d)) (true (picked ?d)))
+(<= terminal (true (stage over)))
+(<= (goal guest 100) won)
+(<= (goal guest 0) (not won))
+(goal random 0)
 """
 
 

@@ -28,6 +28,7 @@ from tests.agent.commands import start_command
 from tests.agent.lab.appraisal.logs import ENDLESS as WITHOUT_END
 from tests.agent.lab.appraisal.logs import WON, match
 from tests.agent.lab.appraisal.sheets import DEAD, ENDLESS, STUCK, UNWINNABLE, sheet_of
+from tests.agent.worker.hidden_games import MONTY_HALL
 
 SETTINGS = AppraisalSettings(seconds=0.002, seed=1, most_plies=12)
 
@@ -64,6 +65,21 @@ def test_a_role_that_cannot_win_is_told(tmp_path: Path) -> None:
     assert texts(report, "low") == ["slow never got more than its lowest goal, 0, in 5 matches and 256 random ones"]
     found = values(report)
     assert (found["advantage"], found["balance"], found["drawishness"]) == (100.0, 0.0, 0.0)
+
+
+def test_players_see_what_their_role_may_see(tmp_path: Path) -> None:
+    """A guest that cannot see the car loses some matches, and makes no illegal move."""
+    report = appraised(MONTY_HALL, tmp_path, 30)
+    won = [match.goals == (100,) for match in report.matches]
+    assert any(won)
+    assert not all(won)
+    assert {(match.plies, match.opening, match.errors) for match in report.matches} == {(4, 0, 0)}
+
+
+def test_players_at_a_level_end_their_turns_where_the_state_is_hidden(tmp_path: Path) -> None:
+    """They have no clock, but a number of playouts."""
+    report = appraised(MONTY_HALL, tmp_path, 2, replace(SETTINGS, levels=True))
+    assert [(match.plies, match.errors) for match in report.matches] == [(4, 0)] * 2
 
 
 def test_a_role_without_moves_is_told(tmp_path: Path) -> None:
