@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,9 +23,18 @@ status = main(["tournament", *sys.argv[1:]])
 """Runs `ggp-agent tournament` in one process: another one for the matches takes seconds to start."""
 
 
-def start_command(*arguments: str, stdout: int = subprocess.PIPE, stderr: int | None = None) -> subprocess.Popen[str]:
+class Command(subprocess.Popen[str]):
+    """A running command, which ends with the test: one that fails would wait for it."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is not None:
+            self.terminate()
+        super().__exit__(kind, error, at)
+
+
+def start_command(*arguments: str, stdout: int = subprocess.PIPE, stderr: int | None = None) -> Command:
     """Starts `ggp-agent` with these arguments in a session of its own; its output can be read line by line."""
-    return subprocess.Popen(
+    return Command(
         [sys.executable, "-m", "agent.cli", *arguments],
         cwd=ROOT,
         stdout=stdout,
