@@ -54,21 +54,8 @@ def fails(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_names_in_errors_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They come from files of others; an error keeps its lines."""
-    log = tmp_path / "log"
-    line = dict.fromkeys(("opening_plies", "start_clock", "play_clock", "cores", "round", "seconds"), 1)
-    names = {
-        "seats": ["\x1b[2J\n"],
-        "specs": ["x"],
-        "roles": ["r"],
-        "goals": [1],
-        "opening": [],
-        "moves": [],
-        "errors": [],
-    }
-    texts = {"scramble": "none", "game": "g", "rules": "", "outcome": "finished"}
-    log.write_text(json.dumps({"seed": 1, **line, **names, **texts}) + "\n")
-    message = fails(["replay", str(log)], capsys)
-    assert "\\x1b[2J\n=x: a player is" in message
+    message = fails(["inspect", write(tmp_path, "(role \x1b[2J) (init (f 1)")], capsys)
+    assert "\n    (role \\x1b[2J) (init (f 1)\n" in message
     assert "\x1b" not in message
 
 
