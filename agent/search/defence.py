@@ -100,6 +100,9 @@ class Defence:
             for layer in layers[:0:-1]:
                 values = layer.values(values)
             root = layers[0]
+            if not len(root.parent):
+                # Both choose at once.
+                return
             moves = self._machine.game.moves[self._role]
             yield {moves[move]: float(values[child]) for move, child in zip(root.move, root.child, strict=True)}
 

@@ -109,7 +109,7 @@ async def test_match_for_a_page_of_another_origin(browser: Any, tmp_path: Path) 
     async with page_of_a_manager(player) as address:
         options = ("--host", "127.0.0.1", "--port", "0", "--workers", "1", "--no-memory", "--json", str(told))
         with start_command("serve", *options, "--browser", address, stdout=subprocess.DEVNULL) as serving:
-            await asyncio.to_thread(until, told.exists)
+            await asyncio.to_thread(until, lambda: told.exists() and told.read_text().endswith("}\n"))
             player.set_result(f"http://127.0.0.1:{json.loads(told.read_text())['port']}")
             async with PlayerClient(await player) as client:
                 while not await is_available(client):

@@ -108,9 +108,9 @@ def test_contract(variant: str) -> None:
     assert [set(moves) for moves in program.moves] == [{"wait", ("set", "1"), ("set", "2")}, {"wait"}]
     next_atom = dict(zip(program.fluents, program.next_atom.tolist(), strict=True))
     true_atom = dict(zip(program.fluents, program.true_atom.tolist(), strict=True))
-    assert next_atom["seen",] == ALWAYS
+    assert next_atom["seen"] == ALWAYS
     assert next_atom["step", "1"] == NEVER
-    assert true_atom["seen",] == NEVER
+    assert true_atom["seen"] == NEVER
     assert program.legal_atom[1].tolist() == [ALWAYS]
     assert [value for value, _ in program.goals[0]] == [-3, 1, 2, 50]
     assert program.body_start[-1] == len(program.body)
