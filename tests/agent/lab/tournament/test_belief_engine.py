@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from games.gdl.interpreter.machine import Interpreter
 from games.machine import State, Term
 from tests.agent.lab.appraisal.sheets import sheet_of
 from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, DICE_RACE, MONTY_HALL
+from tests.instruments.__main__ import instrument
 
 SETTINGS = Settings(seed=0, opening_plies=0, start_clock=30, play_clock=1, scramble="none", cores=1)
 
@@ -103,19 +105,19 @@ def test_engines_play_legal_moves(tmp_path: Path, source: str, opening_plies: in
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("run", "command"),
     [
-        "rate random {}",
-        "tournament {} --players random,legal --balanced --opening 1",
-        "learn {} --memory {}.memory",
-        "lab tactics {}.suite --make {}",
+        (main, "rate random {}"),
+        (main, "tournament {} --players random,legal --balanced --opening 1"),
+        (main, "learn {} --memory {}.memory"),
+        (instrument, "tactics {}.suite --make {}"),
     ],
 )
 def test_measures_of_perfect_information_refuse_other_games(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Callable[[list[str]], int], command: str
 ) -> None:
     """One sentence says why."""
     sheet = sheet_of(BLIND_TIC_TAC_TOE, tmp_path)
     (tmp_path / "sheet.kif.memory").mkdir()
-    assert main(command.replace("{}", str(sheet.path)).split()) == WRONG_INPUT
+    assert run(command.replace("{}", str(sheet.path)).split()) == WRONG_INPUT
     assert "perfect information" in capsys.readouterr().err
