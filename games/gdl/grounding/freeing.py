@@ -13,6 +13,9 @@ from games.machine import Term
 MOST_FACTS = 4096
 """Most facts that may hold at first. The native families have a few hundred."""
 
+_DEEPEST = 12
+"""Longest place joined: `Domains` follows none that is longer, and terms that grow have no end of places."""
+
 _FACTS: Place = ("true", 1, 1)
 
 
@@ -77,7 +80,7 @@ class _Shared:
     def join(self, one: Place, other: Place) -> None:
         """Unites the sets of two places, and of those inside of their functions."""
         one, other = self._root(one), self._root(other)
-        if one == other:
+        if one == other or max(len(one), len(other)) > _DEEPEST:
             return
         mask = self._mask[other] = self.mask(one) | self.mask(other)
         self._parent[one] = other
