@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 _GROUNDED = "grounded"
 """First message of a child, when the grounding is done; the `CompiledGame` follows."""
 
-FAULT = "an error of this program"
-"""Begins the reason of a failure that is a bug, and no limit."""
+_BUG = "an error of this program"
+"""Told of a failure that is no limit."""
 
 _HUGE = 1e9
 """Estimated ground instances beyond which demand has made the difference (chess, nine men's morris)."""
@@ -255,7 +255,7 @@ class Compilation:
                 self.variant = child.variant
                 self.cancel()
             elif isinstance(outcome, _Fault):
-                what = f"{child.variant}, without {outcome.part}: {FAULT}"
+                what = f"{child.variant}, without {outcome.part}: {_BUG}"
                 log.error("%s\n%s", what, outcome.traceback)
                 self.faults.append(f"{what}: {outcome.traceback.splitlines()[-1]}")
             else:
@@ -273,7 +273,7 @@ class Compilation:
 
     def _blame(self, what: str, error: Exception) -> str:
         """Notes an error of this program; returns its text."""
-        fault = f"{what}: {FAULT}: {type(error).__name__}: {error}"
+        fault = f"{what}: {_BUG}: {type(error).__name__}: {error}"
         log.error("%s", fault, exc_info=error)
         self.faults.append(fault)
         return fault
