@@ -15,7 +15,7 @@ from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.diagnostics import Diagnostic, InvalidRulesError
 from games.gdl.rules.surface import has_imperfect_information
 from games.machine import StateMachine, Term
-from games.roles import is_random_role
+from games.roles import are_two_players
 from protocol import sheets
 from protocol.constants import bare_rules, spellings
 from protocol.terms import TextError, TextPosition, decode, position_of
@@ -62,7 +62,7 @@ class Sheet:
     @property
     def for_two(self) -> bool:
         """Whether it is a game of two players, without chance and with perfect information."""
-        return len(self.roles) == 2 and not any(map(is_random_role, self.roles)) and not self.imperfect
+        return are_two_players(self.roles) and not self.imperfect
 
     def warnings(self) -> list[str]:
         """Returns the warnings about the sheet, each with its place."""

@@ -19,7 +19,7 @@ from games import families
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import find_subgames
 from games.machine import StateMachine
-from games.roles import is_random_role
+from games.roles import are_two_players
 
 if TYPE_CHECKING:
     from agent.helpers.link import ClusterTeam
@@ -123,7 +123,7 @@ def _refusal(machine: StateMachine) -> str | None:
     for family in families.FAMILIES:
         if family.recognise(machine) is not None:
             return f"{family.title} has an engine and an evaluation of its own"
-    if len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
+    if not are_two_players(machine.roles):
         return "only games of two players without chance are learnt"
     if find_subgames(machine.searched, 1):
         return "this game falls into parts, each of which is learnt within a match"

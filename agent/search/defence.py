@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -64,10 +64,11 @@ class Defence:
     def __init__(self, machine: CircuitMachine, role: int) -> None:
         self._machine, self._role = machine, role
 
-    def needed(self, opinion: Opinion) -> bool:
-        """Whether the opinion of a search is its last one, and says that all moves lose."""
+    def needed(self, opinion: Opinion, state: State) -> bool:
+        """Whether the opinion of a search is its last one, and says that all moves lose, of which there are several."""
         goals, score = self._machine.game.goals[self._role], opinion.score
-        return opinion.final and score is not None and score.proven and bool(goals) and score.goal <= min(goals)
+        lost = opinion.final and score is not None and score.proven and bool(goals) and score.goal <= min(goals)
+        return lost and len(self._machine.legal(state, self._role)) > 1
 
     def think(self, lost: Opinion, state: State, stop: StopFlag, report: Report, limit: Limit) -> None:
         """Looks for a better move than that of `lost`, an opinion for which it is `needed`, which is best of equals.
@@ -154,6 +155,34 @@ class Defence:
         parent, joint = np.concatenate(parents), np.concatenate(joints)
         order = np.argsort(parent, kind="stable")
         return worth, chooser, parent[order], joint[order]
+
+
+def defended(
+    defence: Defence | None,
+    search: Callable[[Report], None],
+    state: State,
+    stop: StopFlag,
+    report: Report,
+    limit: Limit,
+) -> Opinion | None:
+    """Runs a search; where it proves that all moves lose, looks for the one that is hardest to answer, too.
+
+    Returns the last opinion of the search itself; without a defence that is all.
+    """
+    last: Opinion | None = None
+
+    def is_lost(opinion: Opinion) -> bool:
+        return defence is not None and defence.needed(opinion, state)
+
+    def take(opinion: Opinion) -> None:
+        nonlocal last
+        last = opinion
+        report(replace(opinion, final=False) if is_lost(opinion) else opinion)
+
+    search(take)
+    if last is not None and defence is not None and is_lost(last) and not stop[0]:
+        defence.think(last, state, stop, report, limit)
+    return last
 
 
 def _with_move(lost: Opinion, move: Term) -> Opinion:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent.search.defence import Defence
+from agent.search.defence import Defence, defended
 from agent.search.engine import Engine, Limit, Opinion, Report, StopFlag
 from agent.search.levels import Level
 from agent.search.montecarlo import MonteCarlo
@@ -12,7 +12,7 @@ from agent.search.registry import gets_stuck
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
-from games.roles import is_random_role
+from games.roles import are_two_players
 
 MEMORY_BYTES = 1 << 27
 """Upper bound on the tree's arrays: room for some hundred thousand nodes."""
@@ -50,7 +50,7 @@ class LevelSearch(Engine):
                 seed=level.seed,
             )
             self._matches_left = level.matches
-            if len(machine.roles) == 2 and not any(map(is_random_role, machine.roles)):
+            if are_two_players(machine.roles):
                 self._defence = Defence(machine, role)
         else:
             self._search = MonteCarlo(machine, role, level.seed)
@@ -80,19 +80,9 @@ class LevelSearch(Engine):
             report(Opinion(legal[0], final=True))
             return
         self.prepare(stop, report, limit)
-        last: Opinion | None = None
-
-        def take(opinion: Opinion) -> None:
-            nonlocal last
-            last = opinion
-            report(replace(opinion, final=False) if self._needs_defence(opinion) else opinion)
-
         limit = Limit(nodes=self.level.nodes)
-        self._search.think(stop, take, limit)
-        if last is not None and self._defence is not None and self._needs_defence(last) and not stop[0]:
-            self._defence.think(last, self._state, stop, report, limit)
-        elif last is not None and not last.final and self._final and not stop[0]:
+        last = defended(
+            self._defence, lambda take: self._search.think(stop, take, limit), self._state, stop, report, limit
+        )
+        if last is not None and not last.final and self._final and not stop[0]:
             report(replace(last, final=True))
-
-    def _needs_defence(self, opinion: Opinion) -> bool:
-        return self._defence is not None and self._defence.needed(opinion)

@@ -40,9 +40,7 @@ def test_rulesheets_cost_what_they_did(group: str, request: pytest.FixtureReques
         text=True,
         check=True,
     )
-    differences = different(
-        read(Path(__file__).with_name(f"{group}.csv").read_text()), read(done.stdout), TOLERANCE, USUAL_TOLERANCE
-    )
+    differences = different(read(Path(__file__).with_name(f"{group}.csv").read_text()), read(done.stdout))
     assert not differences, "\n".join(("", *differences, "pin the new figures: see tests/economy/measure.py"))
 
 
@@ -51,9 +49,7 @@ def read(text: str) -> dict[str, Row]:
     return {row["sheet"]: row for row in csv.DictReader(text.splitlines())}
 
 
-def different(
-    pinned: dict[str, Row], found: dict[str, Row], tolerance: dict[str, float], usual_tolerance: float
-) -> list[str]:
+def different(pinned: dict[str, Row], found: dict[str, Row]) -> list[str]:
     """Returns a line for each figure that is not the pinned one, with the ratio."""
     lines = []
     for sheet in pinned.keys() | found.keys():
@@ -61,7 +57,7 @@ def different(
         for name in before.keys() | now.keys():
             old, new = before.get(name, "-"), now.get(name, "-")
             ratio = int(new) / max(1, int(old)) if old.isdecimal() and new.isdecimal() else None
-            if old != new and (ratio is None or abs(ratio - 1) > tolerance.get(name, usual_tolerance)):
+            if old != new and (ratio is None or abs(ratio - 1) > TOLERANCE.get(name, USUAL_TOLERANCE)):
                 times = "" if ratio is None else f"{ratio:8.2f} times"
                 lines.append(f"{sheet:24} {name:12} {old:>16} -> {new:16} {times}")
     return sorted(lines)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from agent.search.choosing.preparation import Preparation
-from agent.search.defence import Defence
+from agent.search.defence import Defence, defended
 from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report, Score, StopFlag, limited
 from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.memory import SheetMemory
@@ -27,7 +27,7 @@ from agent.search.tree.engine import TreeSearch, tree_memory
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import find_subgames
 from games.machine import State, StateMachine, Term
-from games.roles import is_random_role
+from games.roles import are_two_players
 
 MOST_SECONDS = 60.0
 """Longest preparation. People who set long start clocks should not have to wait."""
@@ -148,28 +148,9 @@ class GeneralSearch(Engine):
         self._defended(lambda take: self._find_best(stop, take, limit), stop, report, limit)
 
     def _defended(self, search: Callable[[Report], None], stop: StopFlag, report: Report, limit: Limit) -> bool:
-        """Runs a search; where it proves that all moves lose, looks for the one that is hardest to answer, too.
-
-        Returns whether the search had a last word.
-        """
-        last: Opinion | None = None
-
-        def take(opinion: Opinion) -> None:
-            nonlocal last
-            last = opinion
-            report(replace(opinion, final=False) if self._needs_defence(opinion) else opinion)
-
-        search(take)
-        if last is None or not last.final:
-            return False
-        if self._defence is not None and self._needs_defence(last) and not stop[0]:
-            self._defence.think(last, self._state, stop, report, limit)
-        return True
-
-    def _needs_defence(self, opinion: Opinion) -> bool:
-        """Whether an opinion is the last word of a search, but all moves lose and are not alike to who may err."""
-        needed = self._defence is not None and self._defence.needed(opinion)
-        return needed and len(self._machine.legal(self._state, self._role)) > 1
+        """Runs a search as `defended` does; returns whether it had a last word."""
+        last = defended(self._defence, search, self._state, stop, report, limit)
+        return last is not None and last.final
 
     def _find_best(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         """Searches by alpha-beta or tree search until nothing is left to prove."""
@@ -315,7 +296,7 @@ def make_engine(
 
     A game that falls apart gets one for each part, without memory and helpers.
     """
-    if not isinstance(machine, CircuitMachine) or len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
+    if not isinstance(machine, CircuitMachine) or not are_two_players(machine.roles):
         return None
     whole = partial(GeneralSearch, machine, role, memory=memory, team=team)
     subgames = find_subgames(machine, 1)

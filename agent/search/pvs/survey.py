@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from agent.search.pvs.workspace import MAX_CHILDREN
 from games.gdl.running.machine import CircuitMachine
-from games.roles import is_random_role
+from games.roles import are_two_players
 
 MATCHES = 64
 """Random matches played."""
@@ -53,7 +53,7 @@ def share_of_points(first: Goal, second: Goal) -> Goal:
 
 def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:
     """Plays random matches; None unless the game has two players, and no random role."""
-    if len(machine.roles) != 2 or any(map(is_random_role, machine.roles)):
+    if not are_two_players(machine.roles):
         return None
     positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES)
     legal, _ = machine.legal_of(positions.states[~positions.terminal])
