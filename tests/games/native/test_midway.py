@@ -30,6 +30,7 @@ from tests.agent.search.blokbox.sheet import own_binding
 from tests.circuits import machine_of, own_machine
 from tests.games.native.blokbox import test_recognise as blokbox
 from tests.games.native.reversi import test_recognise as reversi
+from tests.matches import random_match, rules_of
 
 REVERSI, BLOKBOX = FAMILIES
 
@@ -39,11 +40,8 @@ def later(rulesheet: tuple[Term, ...], plies: int, seed: int = 1) -> tuple[Term,
     machine = machine_of("\n".join(map(write, rulesheet)))
     chance = random.Random(seed)
     while True:
-        states = [machine.initial()]
-        while not machine.terminal(states[-1]):
-            moves = [chance.choice(sorted(machine.legal(states[-1], role), key=write)) for role in (0, 1)]
-            states.append(machine.next(states[-1], moves))
-        if plies + 5 < len(states):
+        states = [state for state, _, _ in random_match(machine, chance)]
+        if plies + 4 < len(states):
             sheet = from_position(rulesheet, machine.facts(states[plies]))
             assert sheet is not None
             return sheet
@@ -97,14 +95,11 @@ def test_reversi_midway(options: dict[str, object], plies: int) -> None:
 
 def assert_same_play(machine: CircuitMachine, binding: ReversiBinding) -> None:
     """Facts and moves of a match are those of native positions."""
-    chance = random.Random(2)
-    state, position = machine.initial(), binding.variant.initial()
-    while not machine.terminal(state):
+    position = binding.variant.initial()
+    for state, joint, _ in random_match(machine, random.Random(2)):
         assert binding.position(machine.facts(state)) == position
-        joint = [chance.choice(machine.legal(state, colour)) for colour in (0, 1)]
         assert joint[position.turn] in binding.legal(position, position.turn)
         position = binding.variant.play(position, binding.cell(position.turn, joint[position.turn]))
-        state = machine.next(state, joint)
     assert binding.variant.terminal(position)
 
 
@@ -148,11 +143,8 @@ def test_blokbox_midway(name: str) -> None:
 def assert_bound(machine: CircuitMachine, binding: BlokboxBinding | None) -> None:
     """Every state of a match is a native position."""
     assert binding is not None
-    chance, state = random.Random(2), machine.initial()
-    assert (binding.position(machine.facts(state)) == binding.variant.start).all()
-    while not machine.terminal(state):
-        joint = [chance.choice(machine.legal(state, role)) for role in (0, 1)]
-        state = machine.next(state, joint)
+    assert (binding.position(machine.facts(machine.initial())) == binding.variant.start).all()
+    for _, _, state in random_match(machine, random.Random(2)):
         binding.position(machine.facts(state))
 
 
@@ -197,7 +189,7 @@ def test_facts_that_moves_used_up_may_hold_in_a_freed_game() -> None:
     (<= (next (turn b)) (true (turn a))) (<= (next (turn a)) (true (turn b)))
     (<= terminal (not (true (blank p1)))) (goal a 50) (goal b 50)
     """
-    machine = compile_rules(check(read_rulesheet(text)), freeing=lambda machine: True)
+    machine = compile_rules(rules_of(text), freeing=lambda machine: True)
     assert machine.freed is not None
     freed = machine.freed.game
     assert ("blank", "p2") in freed.fluents

@@ -12,10 +12,10 @@ import pytest
 
 from games.gdl.grounding import observer
 from games.gdl.grounding.ground import ALWAYS, NEVER, VARIANTS, GroundProgram, ground
-from games.gdl.rules.check import check
 from games.gdl.rules.dependencies import components
 from games.machine import LimitError, Term
-from protocol.kif import read_one, read_rulesheet
+from protocol.kif import read_one
+from tests.matches import rules_of
 
 GAMES = ["ticTacToe", "tictactoe-init1", "connectFour", "eightPuzzle", "pentago", "nim4", "roshambo2"]
 
@@ -93,7 +93,7 @@ class Evaluator:
 
 
 def grounded(text: str, **options: Any) -> GroundProgram:
-    checked = check(read_rulesheet(text))
+    checked = rules_of(text)
     return ground(checked.rules, checked.roles, **options)
 
 

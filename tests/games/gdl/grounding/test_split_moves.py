@@ -17,6 +17,7 @@ from games.gdl.rules.terms import Literal, Rule
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from protocol import kif
 from tests.circuits import circuit_of
+from tests.matches import rules_of
 
 BOARD = (
     "(role w) (role b) (init (cell 0 0 rook)) (init (cell 4 4 king)) (init (cell 2 3 rock)) (init (turn w))"
@@ -65,7 +66,7 @@ def separated(checked: CheckedRules) -> list[Rule]:
 @pytest.mark.parametrize("sheet", [PLAIN_MOVE, ALIASED, CAPTURE])
 def test_separated_rules_play_the_same_game(sheet: str) -> None:
     """Random matches have the same states before and after the rewriting, as circuits and with the interpreter."""
-    checked = check(kif.read_rulesheet(BOARD + sheet + END))
+    checked = rules_of(BOARD + sheet + END)
     rules = separated(checked)
     assert set(rules) != set(checked.rules)
     before, after, reference = machine(checked, list(checked.rules)), machine(checked, rules), Interpreter(checked)
@@ -85,7 +86,7 @@ def test_separated_rules_play_the_same_game(sheet: str) -> None:
 
 def test_a_movement_rule_has_fewer_instances() -> None:
     """One instance per square and piece instead of one per pair of squares and piece."""
-    checked = check(kif.read_rulesheet(BOARD + PLAIN_MOVE + END))
+    checked = rules_of(BOARD + PLAIN_MOVE + END)
     before = ground(checked.rules, checked.roles, variant="plain")
     after = ground(separated(checked), checked.roles, variant="plain")
     assert len(after.body) < len(before.body) / 3
@@ -177,7 +178,7 @@ DEEP = f"""
 )
 def test_moves_of_several_roles_in_one_rule(sheet: str, variant: str) -> None:
     """Each move in a rule is split by itself; the rest of the rule keeps its meaning."""
-    checked = check(kif.read_rulesheet(JOINT + sheet))
+    checked = rules_of(JOINT + sheet)
     reference = Interpreter(checked)
     circuit = CircuitMachine(compiled_game(circuit_of(JOINT + sheet, variant=variant)))
     start, same = reference.initial(), circuit.initial()
@@ -197,7 +198,7 @@ def test_cells_that_nobody_marked_stay(variant: str) -> None:
 
 def test_domains_of_variables_are_whole_or_not_known() -> None:
     """Rules that ask for an unknown relation, or for terms nested too deep, have no known domains."""
-    checked = check(kif.read_rulesheet(JOINT + DEEP))
+    checked = rules_of(JOINT + DEEP)
     estimates = Estimates(checked.rules)
     rule = next(rule for rule in checked.rules if len(rule.body) > 4)
     index = Literal(True, ("index", "?p"))

@@ -6,11 +6,9 @@ import random
 
 import pytest
 
-from games.gdl.interpreter.machine import Interpreter
 from games.gdl.interpreter.merging import merged
-from games.gdl.rules.check import check
 from games.machine import LimitError, Term
-from protocol import kif
+from tests.matches import interpreter_of
 
 HEAD = "(role a) (init s) (<= (next s) (true s)) (<= terminal (true never)) "
 
@@ -35,11 +33,6 @@ BOARD = (
 )
 
 
-def machine_of(text: str) -> Interpreter:
-    """The interpreter of a rulesheet's text."""
-    return Interpreter(check(kif.read_rulesheet(text)))
-
-
 def expected(cells: set[tuple[int, str]], at: set[tuple[int, int]]) -> set[Term]:
     """The legal moves on the board."""
     values = {x: {v for y, v in cells if y == x} for x in range(SIZE)}
@@ -59,7 +52,7 @@ def expected(cells: set[tuple[int, str]], at: set[tuple[int, int]]) -> set[Term]
 def test_short_definitions_mean_the_same_wherever_they_are_asked_for(seed: int) -> None:
     """Positive, negated, through another definition, with variables of their own, and several facts at a time."""
     rng = random.Random(seed)
-    machine = machine_of(BOARD)
+    machine = interpreter_of(BOARD)
     for _ in range(30):
         cells = {(rng.randrange(SIZE), rng.choice("bpqr")) for _ in range(rng.randrange(9))}
         at = {(rng.randrange(4), rng.randrange(SIZE)) for _ in range(rng.randrange(6))}
@@ -84,7 +77,7 @@ def test_blocks_that_begin_alike_share_loops_and_conditions() -> None:
 
 def test_recursion_that_builds_terms_may_meet_itself() -> None:
     """Beside lists that are built, a graph with cycles: direct evaluation meets a cycle and changes to tables."""
-    machine = machine_of(
+    machine = interpreter_of(
         HEAD + "(item 1) (item 2) (<= (append nil ?x (cons ?x nil)) (item ?x))"
         "(<= (append (cons ?h ?t) ?x (cons ?h ?u)) (append ?t ?x ?u) (item ?h))"
         "(<= (reach ?x ?y) (true (edge ?x ?y))) (<= (reach ?x ?z) (true (edge ?x ?y)) (reach ?y ?z))"
@@ -101,7 +94,7 @@ def test_recursion_that_builds_terms_may_meet_itself() -> None:
 
 def test_mutual_recursion_that_builds_terms_without_end_is_a_limit() -> None:
     """Two relations that pass each other ever deeper terms raise `LimitError`, again and again."""
-    machine = machine_of(
+    machine = interpreter_of(
         HEAD + "(<= (ping ?x) (true deep) (pong (f ?x))) (<= (pong ?x) (ping (g ?x)))"
         "(<= (legal a go) (ping zero)) (<= (legal a wait) (true s))"
     )

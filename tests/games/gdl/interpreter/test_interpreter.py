@@ -17,13 +17,9 @@ from games.gdl.rules.terms import Atom, Literal, Rule, substitute_atom, variable
 from games.machine import IllegalMoveError, Interrupted, LimitError, Term
 from protocol import kif
 from protocol.terms import decode
+from tests.matches import interpreter_of
 
 HEAD = "(role a) (init s) (<= (legal a noop) (true s)) (<= (next s) (true s)) (<= terminal (true never)) "
-
-
-def interpreter(text: str) -> Interpreter:
-    """The machine of a rulesheet's text."""
-    return Interpreter(check(kif.read_rulesheet(text)))
 
 
 def legal_texts(machine: Interpreter, facts: Iterable[str], role: int = 0) -> list[str]:
@@ -34,7 +30,7 @@ def legal_texts(machine: Interpreter, facts: Iterable[str], role: int = 0) -> li
 
 def test_plays_a_small_game_to_its_end() -> None:
     """Initial state, legal moves, next states, end and goals of a counting game."""
-    machine = interpreter(
+    machine = interpreter_of(
         "(role a) (role b) (init (n 0)) (succ 0 1) (succ 1 2) (succ 2 3)"
         "(<= (legal ?r (add ?x)) (role ?r) (or (succ 0 ?x) (succ 1 ?x)))"
         "(<= (next (n ?y)) (true (n ?x)) (succ ?x ?y) (does a (add ?k)) (does b (add ?k)))"
@@ -80,13 +76,13 @@ def test_reaches_through_cycles_left_and_right_recursively() -> None:
     asks = {"(<= (legal a (to ?y)) (reach 5 ?y))": "to", "(<= (legal a (from ?x)) (reach ?x 11))": "from"}
     facts = [f"(edge {x} {y})" for x, y in edges]
     for rules, (ask, name) in itertools.product((left, right, double), asks.items()):
-        found = legal_texts(interpreter(HEAD + rules + ask), facts)
+        found = legal_texts(interpreter_of(HEAD + rules + ask), facts)
         assert sorted(found) == sorted(f"({name} {i})" for i in [*range(7), 10, 11])
 
 
 def test_finds_cycles_in_a_later_state_than_the_first() -> None:
     """Recursion that has ended by itself so far still ends, and is complete, when the facts have become cyclic."""
-    machine = interpreter(
+    machine = interpreter_of(
         HEAD + "(<= (reach ?x ?y) (true (edge ?x ?y))) (<= (reach ?x ?z) (true (edge ?x ?y)) (reach ?y ?z))"
         "(<= (legal a (to ?y)) (reach 0 ?y)) (<= (legal a (not_to ?y)) (true (edge ?x ?y)) (not (reach 2 ?y)))"
     )
@@ -98,7 +94,7 @@ def test_finds_cycles_in_a_later_state_than_the_first() -> None:
 
 def test_negates_only_what_recursion_has_completed() -> None:
     """A predicate that is not derivable by mutual recursion is false, also when asked for from several strata."""
-    machine = interpreter(
+    machine = interpreter_of(
         HEAD + "(<= (even ?x) (true (zero ?x))) (<= (even ?x) (true (pred ?x ?y)) (odd ?y))"
         "(<= (odd ?x) (true (pred ?x ?y)) (even ?y)) (<= (node ?x) (true (zero ?x))) (<= (node ?x) (true (pred ?x ?y)))"
         "(<= (legal a (odd_only ?x)) (node ?x) (not (even ?x)))"
@@ -110,7 +106,7 @@ def test_negates_only_what_recursion_has_completed() -> None:
 
 def test_builds_and_takes_apart_lists() -> None:
     """Recursion over lists made of functions appends, reverses membership, and ends."""
-    machine = interpreter(
+    machine = interpreter_of(
         HEAD + "(item 1) (item 2) (item 3) (item 4)"
         "(<= (append nil ?x (cons ?x nil)) (item ?x))"
         "(<= (append (cons ?h ?t) ?x (cons ?h ?u)) (append ?t ?x ?u) (item ?h))"
@@ -123,7 +119,7 @@ def test_builds_and_takes_apart_lists() -> None:
 
 def test_looks_for_simple_paths_with_lists_of_visited_cells() -> None:
     """A path search that carries its visited nodes as a list, as some sheets do to avoid cycles."""
-    machine = interpreter(
+    machine = interpreter_of(
         HEAD + "(node 1) (node 2) (node 3) (node 4)"
         "(<= (not_in ?x nil) (node ?x)) (<= (not_in ?x (cons ?y ?t)) (not_in ?x ?t) (node ?y) (distinct ?x ?y))"
         "(<= (walk ?x ?y ?v) (true (edge ?x ?y)) (not_in ?y ?v))"
@@ -138,7 +134,7 @@ def test_looks_for_simple_paths_with_lists_of_visited_cells() -> None:
 
 def test_takes_facts_and_moves_as_whole_terms_and_apart() -> None:
     """A bare variable for a fact or a move, next to literals that look inside it."""
-    machine = interpreter(
+    machine = interpreter_of(
         "(role a) (role b) (init (cell 1 x)) (init flag) (<= (legal ?r (copy ?f)) (role ?r) (true ?f))"
         "(<= (legal a pass) (legal b (copy flag)))"
         "(<= (next ?f) (does ?r (copy ?f))) (<= (next (seen ?r ?m)) (does ?r ?m))"
@@ -161,7 +157,7 @@ def test_takes_facts_and_moves_as_whole_terms_and_apart() -> None:
 
 def test_the_greatest_goal_value_counts() -> None:
     """Several values, values that are no integers, and no value."""
-    machine = interpreter(
+    machine = interpreter_of(
         "(role a) (role b) (role c) (init s) (<= (legal ?r m) (role ?r)) (<= (next s) (true s)) (<= terminal (true s))"
         "(<= (goal a 0) (true s)) (<= (goal a 100) (true s)) (<= (goal b high) (true s)) (<= (goal b 1.5) (true s))"
         "(<= (goal b 50) (true s))"
@@ -174,15 +170,15 @@ def test_the_greatest_goal_value_counts() -> None:
 @pytest.mark.parametrize("state", ["s", "t"])
 def test_a_goal_may_depend_on_there_being_no_other(state: str) -> None:
     """A predicate that negates itself with other constants is no recursion, whether or not a state is needed for it."""
-    machine = interpreter(f"{HEAD} (<= (goal ?r 25) (role ?r) (not (goal ?r 100))) (<= (goal a 100) (true t))")
+    machine = interpreter_of(f"{HEAD} (<= (goal ?r 25) (role ?r) (not (goal ?r 100))) (<= (goal a 100) (true t))")
     assert machine.goal(machine.state([state]), 0) == (25 if state == "s" else 100)
-    machine = interpreter(f"{HEAD} (<= (goal ?r 25) (role ?r) (not (goal ?r 100)))")
+    machine = interpreter_of(f"{HEAD} (<= (goal ?r 25) (role ?r) (not (goal ?r 100)))")
     assert machine.goal(machine.state([state]), 0) == 25
 
 
 def test_knows_the_shapes_of_moves() -> None:
     """Illegal moves of a known shape are followed; others, and joint moves of another length, are refused."""
-    machine = interpreter(
+    machine = interpreter_of(
         "(role a) (init (n 1)) (<= (legal a (put ?x)) (true (n ?x))) (<= (next (n ?x)) (does a (put ?x)))"
         "(<= terminal (true (n 9)))"
     )
@@ -199,7 +195,7 @@ def test_follows_recursion_thousands_deep() -> None:
     """A counter that is counted down by recursion, far deeper than Python's usual limit."""
     count = 3000
     succ = " ".join(f"(succ {i} {i + 1})" for i in range(count))
-    machine = interpreter(
+    machine = interpreter_of(
         HEAD + succ + "(<= (below ?x 0) (true (top ?x))) (<= (ok 0) (true s))"
         "(<= (ok ?y) (succ ?x ?y) (ok ?x)) (<= (legal a yes) (true (top ?x)) (ok ?x))"
     )
@@ -208,7 +204,7 @@ def test_follows_recursion_thousands_deep() -> None:
 
 def test_endless_recursion_is_a_limit_and_no_hang() -> None:
     """Rules with infinitely many answers, or infinitely deep calls, raise `LimitError`; the machine stays usable."""
-    machine = interpreter(
+    machine = interpreter_of(
         HEAD + "(<= (number zero) (true s)) (<= (number (s ?x)) (number ?x))"
         "(<= (legal a (say ?x)) (true endless) (number ?x))"
         "(<= (call ?x) (true s) (call (s ?x))) (<= (legal a deep) (true deep) (call zero))"
@@ -224,7 +220,7 @@ def test_a_query_can_be_stopped() -> None:
     names = [f"?{i}" for i in range(9)]
     digits = " ".join(f"(d {i})" for i in range(10))
     body = " ".join(f"(d {name})" for name in names)
-    machine = interpreter(HEAD + digits + f"(<= (legal a (all {' '.join(names)})) (true hard) {body})")
+    machine = interpreter_of(HEAD + digits + f"(<= (legal a (all {' '.join(names)})) (true hard) {body})")
     hard = machine.state(["s", "hard"])
     asked = itertools.count(1)
     with machine.interruptible(lambda: next(asked) == 5), pytest.raises(Interrupted):
@@ -237,7 +233,7 @@ def test_bodies_with_more_loops_than_python_nests() -> None:
     """A rule with 30 literals that each bind a variable."""
     body = " ".join(f"(true (f {i} ?{i}))" for i in range(30))
     move = "(m " + " ".join(f"?{i}" for i in range(30)) + ")"
-    machine = interpreter(HEAD + f"(<= (legal a {move}) {body}) (<= (legal a some) {body} (distinct ?0 ?29))")
+    machine = interpreter_of(HEAD + f"(<= (legal a {move}) {body}) (<= (legal a some) {body} (distinct ?0 ?29))")
     facts = [f"(f {i} {i % 3})" for i in range(30)] + ["(f 4 7)"]
     assert len(legal_texts(machine, facts)) == 3
 
@@ -377,7 +373,7 @@ def _plain(literal: Literal) -> Literal:
 )
 def test_follows_the_reference_traces(corpus: Path, game: str, states: int) -> None:
     """A sample of each trace's states has the same legal moves, next facts, end and goals."""
-    machine = interpreter(decode((corpus / f"{game}.kif").read_bytes()))
+    machine = interpreter_of(decode((corpus / f"{game}.kif").read_bytes()))
     with gzip.open(corpus / "traces" / f"{game}.json.gz") as file:
         trace = json.load(file)
     places = [(match["steps"], i, match) for match in trace["games"] for i in range(len(match["steps"]))]

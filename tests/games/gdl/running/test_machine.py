@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from games import rulesheets
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules, check
 from games.gdl.running import machine as running_machine
 from games.gdl.running.machine import CircuitMachine
 from games.machine import IllegalMoveError, StateMachine, UnknownFactError
 from protocol import kif
 from tests import circuits
+from tests.matches import interpreter_of
 
 PATHS = """
 (role red) (role blue) (other red blue) (other blue red)
@@ -105,11 +104,6 @@ def text_of(name: str) -> str:
     return OWN[name] if name in OWN else rulesheets.text(name)
 
 
-def rules_of(name: str) -> CheckedRules:
-    """The rules of such a sheet."""
-    return check(kif.read_rulesheet(text_of(name)))
-
-
 def machine_of(name: str) -> CircuitMachine:
     """The circuit of a sheet of this file or of the package."""
     return circuits.machine_of(text_of(name))
@@ -149,7 +143,7 @@ def compare_in_step(mine: StateMachine, theirs: StateMachine, rng: random.Random
 def test_plays_as_the_interpreter_does(name: str, matches: int) -> None:
     """Facts, legal moves, ends and goals agree over random matches."""
     rng = random.Random(name)
-    reference = Interpreter(rules_of(name))
+    reference = interpreter_of(text_of(name))
     for _ in range(matches):
         compare_in_step(machine_of(name), reference, rng)
 

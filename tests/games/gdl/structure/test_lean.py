@@ -13,13 +13,12 @@ from games import rulesheets
 from games.gdl.circuit.circuit import plain_circuit, with_factors
 from games.gdl.compile import compile_rules
 from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.gdl.structure import chains, lean
 from games.machine import Term
-from protocol.kif import read_rulesheet
 from tests.circuits import machine_with_lean
 from tests.connection_games import BLANKS, labelled_hex
+from tests.matches import rules_of
 
 COUNTING = """
     (role r) (init (at 0)) (init (lamp off)) (init unused)
@@ -165,7 +164,7 @@ def test_a_lean_game_that_differs_is_not_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A mistake shows in random matches: the whole game is searched then, and the log says so."""
-    checked = check(read_rulesheet(COUNTING))
+    checked = rules_of(COUNTING)
     circuit = plain_circuit(ground(checked.rules, checked.roles))
     game = compiled_game(with_factors(circuit))
     lamps = np.array([fact[0] != "lamp" for fact in game.fluents])
@@ -177,7 +176,7 @@ def test_a_lean_game_that_differs_is_not_used(
 
 def test_the_compiler_delivers_both_games() -> None:
     """The lean game comes with the whole one, also between processes."""
-    machine = compile_rules(check(read_rulesheet(labelled_hex())))
+    machine = compile_rules(rules_of(labelled_hex()))
     again = pickle.loads(pickle.dumps(machine))
     assert again.lean is not None
     assert again.lean.game.fluents == machine.searched.game.fluents
