@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from games import rulesheets
-from games.gdl.crosscheck import CrossCheck, Difference
+from games.gdl.crosscheck import MAX_PLIES, CrossCheck, Difference
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules, check
 from games.machine import NO_MOVE, State, StateMachine, Term
@@ -46,10 +46,14 @@ def goals(machine: StateMachine, state: State) -> list[int | None]:
     return [machine.goal(state, role) for role in range(len(machine.roles))]
 
 
-def first_difference(tested: StateMachine, trusted: StateMachine, matches: int, seed: int = 1) -> Difference | None:
-    """The first difference of two machines in some random matches, as `CrossCheck` finds it."""
-    cross_check = CrossCheck(tested, trusted, seed=seed)
+def first_difference(
+    tested: StateMachine, trusted: StateMachine, matches: int, plies: int = MAX_PLIES
+) -> Difference | None:
+    """The first difference of two machines in some random matches, or in the first plies of these."""
+    cross_check = CrossCheck(tested, trusted)
     while cross_check.matches < matches:
         if difference := cross_check.step():
             return difference
+        if cross_check.ply > plies:
+            cross_check.abandon()
     return None

@@ -54,7 +54,7 @@ def test_any_text_is_a_rulesheet_or_refused(text: bytes) -> None:
     check_terms(text)
 
 
-@settings(LENIENT, max_examples=60)
+@settings(LENIENT, max_examples=15)
 @given(st.lists(st.one_of(st.binary(max_size=40), SYNTAX.map(str.encode)), max_size=5))
 def test_any_bytes_get_an_answer_or_a_closed_connection(parts: list[bytes]) -> None:
     """Also those that are no HTTP."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Connection
 
 import pytest
 
@@ -23,7 +22,6 @@ from games.gdl.compile import (
 from games.gdl.grounding.ground import VARIANTS
 from games.machine import LimitError
 from tests.matches import rules_of
-from tests.processes import runs, until
 
 EXPLODING = (
     "(role a) (init s) (<= terminal (true never)) (<= (goal a 0) (true s))"
@@ -222,20 +220,6 @@ def test_a_dead_child_is_reported() -> None:
     multiprocessing.active_children()[0].kill()
     assert compilation.wait(60.0) is None
     assert compilation.failed == "plain: ended by signal 9"
-
-
-def test_children_end_with_their_parent() -> None:
-    """When the process that compiles is killed, its children do not live on."""
-    parent = ChildProcess(_compile_and_wait, may_have_children=True)
-    child = parent.receive()
-    parent.end()
-    until(lambda: not runs(child))
-
-
-def _compile_and_wait(pipe: Connection) -> None:
-    compilation = start_compilation(rules_of(EXPLODING), Limits(cpu_seconds=600.0, variants=("plain",)))
-    pipe.send(multiprocessing.active_children()[0].pid)
-    compilation.wait(600.0)
 
 
 @pytest.mark.parametrize(("memory", "together"), [(8 << 30, 2), (1 << 30, 1)])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from games.gdl.crosscheck import CrossCheck, Difference, Observation, Step, compare, observe
+from games.gdl.crosscheck import CrossCheck, Observation, Step, compare, observe
 from games.gdl.interpreter.machine import Interpreter
 from games.machine import Interrupted, State, Term, UnknownFactError
-from tests.matches import interpreter_of, rules_of
+from tests.matches import first_difference, interpreter_of, rules_of
 
 RULES = """
 (role a) (role b)
@@ -26,24 +26,15 @@ RULES = """
 """
 
 
-def first_difference(tested: Interpreter, matches: int = 20) -> Difference | None:
-    """The first difference in a few random matches."""
-    cross_check = CrossCheck(tested, interpreter_of(RULES))
-    while cross_check.matches < matches:
-        if difference := cross_check.step():
-            return difference
-    return None
-
-
 def test_equal_machines_agree() -> None:
     """Also in roles without a goal value or with several, and when a role has no legal move and the match stops."""
-    assert first_difference(interpreter_of(RULES)) is None
+    assert first_difference(interpreter_of(RULES), interpreter_of(RULES), 20) is None
 
 
 def test_difference_names_the_rules_concerned() -> None:
     """The rules that could conclude the differing atoms, once per statement, and no others."""
     wrong = RULES.replace("(<= (legal a rest) (true (at ?x)))", "(<= (legal a rest) (true (at 1)))")
-    difference = first_difference(interpreter_of(wrong))
+    difference = first_difference(interpreter_of(wrong), interpreter_of(RULES), 20)
     assert difference is not None
     assert (difference.query, difference.extra, difference.missing) == (
         "legal moves of a",
@@ -60,7 +51,9 @@ def test_difference_names_the_rules_concerned() -> None:
 
 def test_other_roles_are_a_difference() -> None:
     """Joint moves of such machines could not be compared."""
-    difference = first_difference(interpreter_of(RULES.replace("(role a) (role b)", "(role b) (role a)")))
+    difference = first_difference(
+        interpreter_of(RULES.replace("(role a) (role b)", "(role b) (role a)")), interpreter_of(RULES), 20
+    )
     assert difference is not None
     assert (difference.query, difference.failure) == ("roles", "b a against a b")
 
@@ -77,7 +70,7 @@ class Forgetful(Interpreter):
 
 def test_error_of_the_tested_machine_is_a_difference() -> None:
     """It is described with the step after which it came."""
-    difference = first_difference(Forgetful(rules_of(RULES)))
+    difference = first_difference(Forgetful(rules_of(RULES)), interpreter_of(RULES), 20)
     assert difference is not None
     assert difference.failure == "it raises UnknownFactError: (at 1)"
     assert difference.joint_move == ("walk", "look")

@@ -70,7 +70,7 @@ def test_functions() -> None:
 )
 def test_bounded(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Endless or very long evaluations are given up."""
-    monkeypatch.setattr(evaluate, "_MOST_STEPS", 30_000)
+    monkeypatch.setattr(evaluate, "_MOST_STEPS", 10_000)
     with pytest.raises(LimitError):
         derived(text, "p", 1)
 

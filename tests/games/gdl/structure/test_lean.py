@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,9 +137,9 @@ def test_ends_may_ask_for_other_things_besides(other: dict[str, str]) -> None:
     ],
 )
 def test_labels_that_are_not_those_of_chains_stay(other: dict[str, str]) -> None:
-    """A detail that breaks the theory is found out."""
+    """A detail that breaks the theory is found out: too little is left to leave out."""
     machine = machine_with_lean(labelled_hex(**other))
-    assert machine.lean is None or "in" in names(machine.lean.game.fluents)
+    assert machine.lean is None
 
 
 def test_neighbours_are_found_out_by_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,11 +180,3 @@ def test_the_compiler_delivers_both_games() -> None:
     assert again.lean is not None
     assert again.lean.game.fluents == machine.searched.game.fluents
     assert names(again.game.fluents) > names(again.lean.game.fluents)
-
-
-def test_hex_of_the_corpus(corpus: Path) -> None:
-    """A real game of connection is searched without its 6,561 labels."""
-    machine = machine_with_lean((corpus / "hex.kif").read_text())
-    assert machine.lean is not None
-    assert len(machine.lean.game.fluents) == 164
-    play_alike(machine, 600)
