@@ -23,9 +23,9 @@ def circuit_of(text: str, *, variant: str = VARIANTS[0], factored: bool = True) 
 
 
 @cache
-def machine_of(text: str) -> CircuitMachine:
-    """Builds the machine of a rulesheet's text, once in a process."""
-    return CircuitMachine(compiled_game(circuit_of(text)))
+def machine_of(text: str, variant: str = VARIANTS[0]) -> CircuitMachine:
+    """Builds the machine of a rulesheet's text, grounded in one of `VARIANTS`, once in a process."""
+    return CircuitMachine(compiled_game(circuit_of(text, variant=variant)))
 
 
 @cache

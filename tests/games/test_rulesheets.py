@@ -14,8 +14,6 @@ from games.machine import Term
 from tests.circuits import machine_of, own_machine
 from tests.matches import goals, random_match, rules_of
 
-MATCHES = 5
-
 
 def as_move(move: Term) -> Term:
     """A placement as the corpus sheet `reversi` spells it."""
@@ -43,7 +41,7 @@ def test_plays_in_step_with_the_corpus(
     ours, theirs = own_machine(name), machine_of((corpus / f"{other}.kif").read_text())
     assert ours.roles == theirs.roles
     rng = random.Random(name)
-    for _ in range(MATCHES):
+    for _ in range(2):
         their_state = theirs.initial()
         for state, joint_move, after in random_match(ours, rng):
             # The corpus sheets' goals take long to evaluate, so only some states are asked for theirs.
@@ -62,7 +60,7 @@ def test_kept_turn_is_a_passed_turn_left_out() -> None:
     keeping, passing = own_machine("reversi_keep_turn"), own_machine("reversi")
     rng = random.Random(1)
     kept = 0
-    for _ in range(4 * MATCHES):
+    for _ in range(12):
         their_state = passing.initial()
         plies = list(random_match(keeping, rng))
         for state, joint_move, _ in plies:

@@ -31,6 +31,23 @@ def test_equal_machines_agree() -> None:
     assert first_difference(interpreter_of(RULES), interpreter_of(RULES), 20) is None
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "query"),
+    [
+        ("(init (at 0))", "(init (at 0)) (init seen)", "initial state"),
+        ("(<= terminal (true (at 3)))", "(<= terminal (true (at 2)))", "terminal"),
+        ("(<= (legal b look)", "(<= (legal b dance) (true (at 2))) (<= (legal b look)", "legal moves of b"),
+        ("(does b dance)", "(does b look)", "next state"),
+        ("(goal b 50) (goal b 60)", "(goal b 50)", "goal of b"),
+    ],
+)
+def test_everything_is_compared(old: str, new: str, query: str) -> None:
+    """What only the tested machine has counts as much as what it lacks."""
+    difference = first_difference(interpreter_of(RULES.replace(old, new)), interpreter_of(RULES), 20)
+    assert difference is not None
+    assert difference.query == query
+
+
 def test_difference_names_the_rules_concerned() -> None:
     """The rules that could conclude the differing atoms, once per statement, and no others."""
     wrong = RULES.replace("(<= (legal a rest) (true (at ?x)))", "(<= (legal a rest) (true (at 1)))")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from games.gdl.grounding.ground import VARIANTS
-from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import NO_MOVE, StateMachine
-from tests.circuits import circuit_of
+from tests.circuits import machine_of
 from tests.matches import interpreter_of, rules_of
 
 DOES = """
@@ -55,8 +54,7 @@ OPEN = """
 
 def machines(text: str) -> list[StateMachine]:
     """The interpreter, and a circuit of each variant."""
-    circuits = [CircuitMachine(compiled_game(circuit_of(text, variant=variant))) for variant in VARIANTS]
-    return [interpreter_of(text), *circuits]
+    return [interpreter_of(text), *(machine_of(text, variant) for variant in VARIANTS)]
 
 
 def played(machine: StateMachine, *joint_moves: Sequence[str]) -> list[set[str]]:

@@ -16,10 +16,9 @@ import pytest
 from agent.lab.conform import trace_replay
 from agent.lab.conform.conformity import SheetReport
 from games.gdl.grounding.ground import VARIANTS
-from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import StateMachine
 from protocol.terms import decode
-from tests.circuits import circuit_of
+from tests.circuits import machine_of
 from tests.matches import interpreter_of
 
 
@@ -61,5 +60,5 @@ def test_interpreters_agree(corpus: Path, game: str, states: int, monkeypatch: p
 )
 def test_circuits_agree(corpus: Path, number: int, game: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same of circuits, grounded in one way or another."""
-    circuit = circuit_of(text_of(corpus, game), variant=VARIANTS[number % len(VARIANTS)])
-    follow(CircuitMachine(compiled_game(circuit)), corpus, game, 200, monkeypatch)
+    machine = machine_of(text_of(corpus, game), VARIANTS[number % len(VARIANTS)])
+    follow(machine, corpus, game, 200, monkeypatch)

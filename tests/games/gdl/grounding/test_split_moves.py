@@ -15,7 +15,7 @@ from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Literal, Rule
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from protocol import kif
-from tests.circuits import circuit_of
+from tests.circuits import machine_of
 from tests.matches import first_difference, rules_of
 
 BOARD = (
@@ -168,7 +168,7 @@ def test_moves_of_several_roles_in_one_rule(sheet: str, variant: str) -> None:
     """Each move in a rule is split by itself; the rest of the rule keeps its meaning."""
     checked = rules_of(JOINT + sheet)
     reference = Interpreter(checked)
-    circuit = CircuitMachine(compiled_game(circuit_of(JOINT + sheet, variant=variant)))
+    circuit = machine_of(JOINT + sheet, variant)
     start, same = reference.initial(), circuit.initial()
     moves = [("mark", x, y) for x in "123" for y in "123"]
     for joint in itertools.islice(itertools.product(moves, repeat=len(checked.roles)), 0, None, len(checked.roles)):

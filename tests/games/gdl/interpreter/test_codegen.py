@@ -21,6 +21,9 @@ BOARD = (
     + "(<= (occupied ?x) (true (cell ?x ?v)) (distinct ?v b)) (<= (covered ?y) (occupied ?y)) (<= any (occupied ?x))"
     "(<= (twice ?x) (true (cell ?x ?v)) (true (cell ?x ?w)) (distinct ?v ?w))"
     "(<= (listed ?x) (true (cell ?x ?v)))"
+    "(<= (vacant ?x) (index ?x) (not (true (cell ?x p))))"
+    "(<= (legal a (enter ?x)) (vacant ?x) (not (true (cell ?x q))))"
+    "(<= (legal a (held ?x)) (index ?x) (not (vacant ?x)))"
     "(<= (legal a (free ?x)) (index ?x) (not (occupied ?x)))"
     "(<= (legal a (unlisted ?x)) (index ?x) (not (listed ?x)))"
     "(<= (legal a (edge ?x)) (succ ?x ?y) (covered ?y) (not (covered ?x)))"
@@ -39,6 +42,8 @@ def expected(cells: set[tuple[int, str]], at: set[tuple[int, int]]) -> set[Term]
     occupied = {x for x in values if values[x] - {"b"}}
     twice = {x for x in values if len(values[x]) > 1}
     moves: set[Term] = {("free", str(x)) for x in range(SIZE) if x not in occupied}
+    moves |= {("enter", str(x)) for x in range(SIZE) if not values[x] & {"p", "q"}}
+    moves |= {("held", str(x)) for x in range(SIZE) if "p" in values[x]}
     moves |= {("unlisted", str(x)) for x in range(SIZE) if not values[x]}
     moves |= {("edge", str(x)) for x in range(SIZE - 1) if x + 1 in occupied and x not in occupied}
     moves |= {("both", str(x), v) for x in occupied & twice for v in values[x]}

@@ -16,8 +16,8 @@ from games.native.reversi.recognise import recognise
 from games.native.reversi.rules import ReversiVariant
 from games.native.reversi.verify import count_agreeing
 from protocol.kif import read_rulesheet, write
-from protocol.scramble import make_scrambler
 from tests import circuits
+from tests.games.gdl import disguise
 from tests.matches import goals, random_match
 
 DIRECTIONS = [("same", "up"), ("up", "up"), ("up", "same"), ("up", "down"), ("same", "down"), ("down", "down"),
@@ -131,16 +131,7 @@ def recognised(rulesheet: tuple[Term, ...] | str, positions: int = 3000) -> Reve
 
 def disguised(rulesheet: tuple[Term, ...], seed: int) -> tuple[Term, ...]:
     """The rulesheet with other names, and rules and literals in another order."""
-    generator = random.Random(seed)
-    scrambler = make_scrambler("dresden" if seed % 2 else "ggp-base", seed)
-    rules = [scrambler.scramble(rule) for rule in rulesheet]
-    generator.shuffle(rules)
-    for index, rule in enumerate(rules):
-        if rule[0] == "<=" and len(rule) > 3:
-            body = list(rule[2:])
-            generator.shuffle(body)
-            rules[index] = (*rule[:2], *body)
-    return read_rulesheet("\n".join(write(rule) for rule in rules))
+    return tuple(disguise.disguised(rulesheet, (), "dresden" if seed % 2 else "ggp-base", seed)[0])
 
 
 @pytest.mark.parametrize(
