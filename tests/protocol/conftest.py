@@ -103,8 +103,8 @@ class Sheet:
 
 @pytest.fixture(scope="session")
 def sheets(corpus: Path) -> list[Sheet]:
-    """All rulesheets of the corpus."""
-    files = sorted(corpus.glob("*.kif"))
+    """A fifth of the rulesheets of the corpus."""
+    files = sorted(corpus.glob("*.kif"))[::5]
     return [Sheet(file.name, text := file.read_bytes(), read_rulesheet(text)) for file in files]
 
 
