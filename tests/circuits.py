@@ -9,30 +9,29 @@ from functools import cache
 from games import rulesheets
 from games.gdl.circuit.circuit import Circuit, build_circuit, plain_circuit, with_factors
 from games.gdl.grounding.ground import VARIANTS, ground
-from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.gdl.structure.lean import lean_game
-from protocol.kif import read_rulesheet
+from tests.matches import rules_of
 
 Compile = Callable[[str], CircuitMachine]
 
 
 def circuit_of(text: str, *, variant: str = VARIANTS[0], factored: bool = True) -> Circuit:
     """Builds the circuit of a rulesheet's text, grounded in one of `VARIANTS`."""
-    checked = check(read_rulesheet(text))
+    checked = rules_of(text)
     return build_circuit(ground(checked.rules, checked.roles, variant=variant), factored=factored)
 
 
 @cache
-def machine_of(text: str) -> CircuitMachine:
-    """Builds the machine of a rulesheet's text, once in a process."""
-    return CircuitMachine(compiled_game(circuit_of(text)))
+def machine_of(text: str, variant: str = VARIANTS[0]) -> CircuitMachine:
+    """Builds the machine of a rulesheet's text, grounded in one of `VARIANTS`, once in a process."""
+    return CircuitMachine(compiled_game(circuit_of(text, variant=variant)))
 
 
 @cache
 def machine_with_lean(text: str) -> CircuitMachine:
     """The same, with its lean machine if there is one, as the compiler delivers it."""
-    checked = check(read_rulesheet(text))
+    checked = rules_of(text)
     circuit = plain_circuit(ground(checked.rules, checked.roles))
     game = compiled_game(with_factors(circuit))
     return CircuitMachine(replace(game, lean=lean_game(circuit, game)))

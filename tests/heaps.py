@@ -1,7 +1,25 @@
-"""Rulesheets of two heaps: one or two things are taken at a time, and who takes the last of a heap has won it."""
+"""Rulesheets of heaps."""
 
 from __future__ import annotations
 
+
+def one_heap(size: int, most: int) -> str:
+    """One to `most` of `size` things are taken by turns; who takes the last one wins."""
+    less = [f"(less {n} {k} {n - k})" for n in range(1, size + 1) for k in range(1, min(most, n) + 1)]
+    return f"""
+    (role one) (role two) (other one two) (other two one) (init (heap {size})) (init (control one))
+    {" ".join(less)}
+    (<= (legal ?r (take ?k)) (true (control ?r)) (true (heap ?n)) (less ?n ?k ?rest))
+    (<= (legal ?r noop) (role ?r) (not (true (control ?r))))
+    (<= (next (heap ?rest)) (does ?r (take ?k)) (true (heap ?n)) (less ?n ?k ?rest))
+    (<= (next (control ?r)) (true (control ?o)) (other ?o ?r))
+    (<= terminal (true (heap 0)))
+    (<= (goal ?r 100) (role ?r) (not (true (control ?r))))
+    (<= (goal ?r 0) (true (control ?r)))
+"""
+
+
+# Two heaps: one or two things are taken at a time, and who takes the last of a heap has won it.
 _HEAPS = """
     (role w) (role b) (other w b) (other b w)
     (init (heap 1 7)) (init (heap 2 7))

@@ -24,14 +24,14 @@ from games.gdl.compile import Limits, _plan
 from games.gdl.grounding.ground import ground
 from games.gdl.interpreter import linking
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.check import CheckedRules
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.gdl.structure.lean import lean_game
 from games.machine import NO_MOVE
-from protocol.kif import read_rulesheet
 from tests.agent.search.pvs.plain import new_searcher
 from tests.agent.search.stopping import StopWhen, never
 from tests.conftest import SHARED
+from tests.matches import rules_of
 
 # fmt: off
 CORPUS = (
@@ -50,7 +50,7 @@ PLIES, DEPTH, PLAYOUTS = 12, 2, 300
 
 def measure(name: str, text: str) -> dict[str, str | int]:
     """Returns the figures of a rulesheet by their names."""
-    checked = check(read_rulesheet(text))
+    checked = rules_of(text)
     plan = [attempt.variant for attempt in _plan(checked, Limits())]
     program = ground(checked.rules, checked.roles, variant=plan[0])
     circuit = plain_circuit(program)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.gdl.rules.diagnostics import InvalidRulesError
 from protocol.kif import read_rulesheet
 from tests.conftest import TESTS
+from tests.matches import interpreter_of
 
 TOLERANCE = {"tree": 0.1}
 """Share by which a figure may differ: floating point numbers of other processors grow other trees."""
@@ -120,7 +120,7 @@ def test_what_the_interpreter_keeps_is_bounded() -> None:
         (<= (triple ?x ?x ?z) (digit ?x) (digit ?z) (distinct ?x ?z))
         (<= (next (v ?x ?y ?z)) (true (v ?x ?y ?z)) (triple ?x ?y ?z))
     """ + "".join(f"(digit {digit})" for digit in digits)
-    machine = Interpreter(check(read_rulesheet(text)))
+    machine = interpreter_of(text)
     most = 0
     for x in digits:
         state = machine.state(("v", x, y, z) for y in digits for z in digits)

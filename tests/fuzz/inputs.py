@@ -16,14 +16,16 @@ from protocol.compose import Style, compose
 from protocol.kif import read_rulesheet
 from protocol.messages import Abort, Info, Message, Ping, Play, Preview, Start, Stop
 from protocol.terms import Term
+from tests.conftest import SHARED
 from tests.fuzz.checks import DIGEST, SETTINGS
+from tests.protocol.conftest import recorded_requests
 
 LONGEST = 10_000
 """Bytes of a mutated message at most."""
 
 STYLES: tuple[Style, ...] = ("ggp-base", "dresden", "infix")
 
-WIRE = Path(__file__).resolve().parents[3] / "shared" / "wire"
+WIRE = SHARED / "wire"
 
 PIECES = (
     *(bytes((byte,)) for byte in b"()[]{}\"\\;%~&|,.:?_ \t\r\n\x00\x0b\x1c\x1f\x7f\x80\xff'#<=>+-/*"),
@@ -38,13 +40,7 @@ PIECES = (
 
 def requests(folder: Path = WIRE) -> list[bytes]:
     """Whole requests, header and body: the recorded ones where they are there, and one of each message."""
-    found = []
-    for file in sorted(folder.glob("*.txt")):
-        for block in re.split(r"^### ", file.read_bytes().decode("latin-1"), flags=re.MULTILINE):
-            title, _, text = block.partition("\n")
-            if " REQUEST " in title:
-                head, _, body = text.replace("\\r\n", "\r\n").partition("\r\n\r\n")
-                found.append(f"{head}\r\n\r\n{body.rstrip(chr(10))}".encode("latin-1"))
+    found = [recorded.request for recorded in recorded_requests(folder)]
     for body in composed(rules_up_to=600):
         found.append(b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
     found.append(b"GET /(PLAY%20m%20NIL) HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -155,27 +151,8 @@ def logs() -> list[bytes]:
 
 
 VALUES = (
-    *(
-        None,
-        True,
-        0,
-        -1,
-        1.5,
-        1e308,
-        -1e-308,
-        10**18,
-        10**308,
-        10**400,
-        "",
-        "x",
-        "(f a)",
-        "((",
-        "-1",
-        "nan",
-        "1e999",
-        [],
-        {},
-    ),
+    *(None, True, 0, -1, 1.5, 1e308, -1e-308, 10**18, 10**308, 10**400),
+    *("", "x", "(f a)", "((", "-1", "nan", "1e999", [], {}),
     *([None], [[]], [["x"]], {"0": {}}, {"x": 1}, "\ud800", "\u202e", '"\\"' * 50, "(" * 600, "a " * 2000, [0] * 500),
 )
 """What another value of a file may be replaced by."""

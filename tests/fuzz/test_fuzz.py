@@ -5,7 +5,6 @@ A bounded part of what `python -m tests.fuzz.run` does.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,6 @@ from tests.fuzz import run
 from tests.fuzz.checks import check_journal, check_message, check_terms
 from tests.fuzz.inputs import Mutator, composed, requests
 from tests.fuzz.run import LAYERS, Report
-from tests.fuzz.wire import check_request, served
 
 SYNTAX = st.text(alphabet=st.sampled_from('()[]"\\;%~&|,.:-?_aX1 \n\r\t\x00\u2028\ufeff'), max_size=300)
 """Texts in which every character has a meaning."""
@@ -37,7 +35,7 @@ MESSAGE = st.builds(
     st.lists(ARGUMENT, max_size=7),
 )
 
-LENIENT = settings(derandomize=True, max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+LENIENT = settings(derandomize=True, max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @LENIENT
@@ -54,27 +52,14 @@ def test_any_text_is_a_rulesheet_or_refused(text: bytes) -> None:
     check_terms(text)
 
 
-@settings(LENIENT, max_examples=60)
-@given(st.lists(st.one_of(st.binary(max_size=40), SYNTAX.map(str.encode)), max_size=5))
-def test_any_bytes_get_an_answer_or_a_closed_connection(parts: list[bytes]) -> None:
-    """Also those that are no HTTP."""
-
-    async def course() -> None:
-        async with served() as port:
-            for request in (b"\r\n".join(parts), b"POST / HTTP/1.0\r\n" + b"\r\n".join(parts) + b"\r\n\r\n"):
-                await check_request(port, request)
-
-    asyncio.run(course())
-
-
 @pytest.mark.parametrize("layer", LAYERS)
 def test_mutated_messages_break_nothing(layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No exception, nothing unanswered, no traceback and no endless line in the log."""
     # How long something takes is for the long run to find out: it has the machine to itself.
     monkeypatch.setattr(run, "SLOW", float("inf"))
-    report = run.run(layer, 250, seed=1)
+    report = run.run(layer, 150, seed=1)
     assert report.faults == []
-    assert report.inputs >= 200
+    assert report.inputs >= 150
     assert sum(report.outcomes.values()) == report.inputs
     assert len(report.outcomes) > 1
 

@@ -10,22 +10,9 @@ from pathlib import Path
 import pytest
 
 from games import rulesheets
-from games.gdl.rules.check import check
-from games.machine import State, StateMachine, Term
-from protocol.kif import read_rulesheet
+from games.machine import Term
 from tests.circuits import machine_of, own_machine
-
-MATCHES = 5
-
-
-def random_joint_move(machine: StateMachine, state: State, rng: random.Random) -> list[Term]:
-    """A uniformly random legal move per role."""
-    return [rng.choice(machine.legal(state, role)) for role in range(len(machine.roles))]
-
-
-def goals(machine: StateMachine, state: State) -> list[int | None]:
-    """The goal of each role."""
-    return [machine.goal(state, role) for role in range(len(machine.roles))]
+from tests.matches import goals, random_match, rules_of
 
 
 def as_move(move: Term) -> Term:
@@ -54,22 +41,18 @@ def test_plays_in_step_with_the_corpus(
     ours, theirs = own_machine(name), machine_of((corpus / f"{other}.kif").read_text())
     assert ours.roles == theirs.roles
     rng = random.Random(name)
-    for _ in range(MATCHES):
-        state, their_state = ours.initial(), theirs.initial()
-        while True:
-            over = ours.terminal(state)
-            assert theirs.terminal(their_state) == over
+    for _ in range(2):
+        their_state = theirs.initial()
+        for state, joint_move, after in random_match(ours, rng):
             # The corpus sheets' goals take long to evaluate, so only some states are asked for theirs.
-            if over or (goals_before_the_end and rng.random() < 0.1):
+            if goals_before_the_end and rng.random() < 0.1:
                 assert goals(ours, state) == goals(theirs, their_state)
-            if over:
-                break
             for role in range(len(ours.roles)):
                 legal = {rename(move) for move in ours.legal(state, role)}
                 assert legal == set(theirs.legal(their_state, role))
-            joint_move = random_joint_move(ours, state, rng)
-            state = ours.next(state, joint_move)
             their_state = theirs.next(their_state, [rename(move) for move in joint_move])
+            assert theirs.terminal(their_state) == ours.terminal(after)
+        assert goals(ours, after) == goals(theirs, their_state)
 
 
 def test_kept_turn_is_a_passed_turn_left_out() -> None:
@@ -77,9 +60,10 @@ def test_kept_turn_is_a_passed_turn_left_out() -> None:
     keeping, passing = own_machine("reversi_keep_turn"), own_machine("reversi")
     rng = random.Random(1)
     kept = 0
-    for _ in range(4 * MATCHES):
-        state, their_state = keeping.initial(), passing.initial()
-        while not keeping.terminal(state):
+    for _ in range(12):
+        their_state = passing.initial()
+        plies = list(random_match(keeping, rng))
+        for state, joint_move, _ in plies:
             while not passing.terminal(their_state) and all(
                 passing.legal(their_state, role) == ["noop"] for role in (0, 1)
             ):
@@ -87,17 +71,16 @@ def test_kept_turn_is_a_passed_turn_left_out() -> None:
                 kept += 1
             for role in (0, 1):
                 assert set(keeping.legal(state, role)) == set(passing.legal(their_state, role))
-            joint_move = random_joint_move(keeping, state, rng)
-            state, their_state = keeping.next(state, joint_move), passing.next(their_state, joint_move)
+            their_state = passing.next(their_state, joint_move)
         assert passing.terminal(their_state)
-        assert goals(keeping, state) == goals(passing, their_state)
+        assert goals(keeping, plies[-1][-1]) == goals(passing, their_state)
     assert kept > 0
 
 
 @pytest.mark.parametrize("name", rulesheets.names())
 def test_sheet_is_clean(name: str) -> None:
     """Every own sheet passes the checks without a warning."""
-    assert check(read_rulesheet(rulesheets.text(name))).diagnostics == ()
+    assert rules_of(rulesheets.text(name)).diagnostics == ()
 
 
 @pytest.mark.parametrize("name", rulesheets.names())
@@ -106,10 +89,8 @@ def test_random_matches_end(name: str) -> None:
     machine = own_machine(name)
     rng = random.Random(2)
     for _ in range(10):
-        state = machine.initial()
-        while not machine.terminal(state):
-            state = machine.next(state, random_joint_move(machine, state, rng))
-        assert None not in goals(machine, state)
+        *_, (_, _, end) = random_match(machine, rng)
+        assert None not in goals(machine, end)
 
 
 @pytest.mark.parametrize("name", rulesheets.names())
@@ -118,14 +99,10 @@ def test_base_and_input_cover_what_happens(name: str) -> None:
     machine, declared = own_machine(name), declarations(name)
     rng = random.Random(3)
     for _ in range(3):
-        state = machine.initial()
-        while True:
-            assert machine.facts(state) <= declared["base"]
-            if machine.terminal(state):
-                break
-            joint_move = random_joint_move(machine, state, rng)
+        assert machine.facts(machine.initial()) <= declared["base"]
+        for _, joint_move, after in random_match(machine, rng):
             assert declared["input"].issuperset(zip(machine.roles, joint_move, strict=True))
-            state = machine.next(state, joint_move)
+            assert machine.facts(after) <= declared["base"]
 
 
 def declarations(name: str) -> dict[str, set[Term]]:

@@ -1,4 +1,4 @@
-"""What random rulesheets have put to the test: features of the sheets, rewriting steps that fired, parts of circuits.
+"""What random rulesheets have put to the test: rewriting steps that fired, parts of circuits.
 
 A step that never fired was not tested.
 """
@@ -20,10 +20,7 @@ from games.gdl.grounding import ground as grounding
 from games.gdl.grounding import split_moves
 from games.gdl.interpreter.unfolding import UnfoldedRules
 from games.gdl.running.layout import ARITY, FLIP, MAX_ARITY
-from protocol.constants import spellings
 from tests.generated.agreement import REFUSED, Record
-
-Term = Any
 
 STEPS = {
     "or ": "a disjunction got a predicate",
@@ -39,53 +36,6 @@ STEPS = {
 MOVED = ", thresholds moved"
 
 UNFOLDED = "a large relation was unfolded, thresholds moved"
-
-FEATURES = (
-    "two moves in one rule",
-    "moves of several roles in one rule",
-    "role as variable",
-    "or",
-    "nested or",
-    "not",
-    "not of several literals",
-    "not distinct",
-    "distinct",
-    "distinct before its variables are bound",
-    "term nested two deep",
-    "alias of does",
-    "two aliases of does in one rule",
-    "negated does",
-    "recursion",
-    "hundred facts",
-    "legal in a body",
-    "three roles",
-    "distinct from a constant",
-    "or within or, three deep",
-    "or within not",
-    "a fact as variable",
-    "recursion that builds terms",
-    "a term that grows with moves",
-    "goals by other goals",
-    "goals by there being no other",
-    "a variable of a negation alone",
-    "a variable of distinct alone",
-    "a head that its callers bind",
-    "a head that its callers bind, negated in another",
-    "a head whose role nothing binds",
-    "does below legal, goal or terminal",
-)
-
-PARENTHESES = {
-    "role": "a role",
-    "init": "a fact",
-    "true": "a fact",
-    "next": "a fact",
-    "legal": "a move",
-    "does": "a move",
-}
-"""What the last argument of a relation is, where in parentheses."""
-
-ARGUMENT, MIXED = "another argument", "a constant with parentheses and without"
 
 MATCHES = (
     "a dead end",
@@ -125,10 +75,10 @@ class Coverage:
         self.counts: Counter[str] = Counter()
         self._seen: set[str] = set()
 
-    def begin(self, sheet: Sequence[Term]) -> None:
+    def begin(self) -> None:
         """Starts with another program."""
         self.counts.update(self._seen)
-        self._seen = set(_features(sheet))
+        self._seen = set()
 
     def played(self, known: Record) -> None:
         """Takes note of the matches that were recorded."""
@@ -151,9 +101,7 @@ class Coverage:
     def watch(self, stage: str, made: Any) -> None:
         """Takes note of what a stage made."""
         note = self._seen.add
-        if stage == "written":
-            self._seen.update(_in_parentheses(made))
-        elif stage == "rules":
+        if stage == "rules":
             program = UnfoldedRules(made)
             if program.unfoldings:
                 note("functions unfolded")
@@ -248,8 +196,6 @@ class Coverage:
     def table(counts: Counter[str], programs: int) -> str:
         """Counts as lines, with a zero for what never happened."""
         parts = {
-            "sheets have": FEATURES,
-            "sheets have in parentheses": (*dict.fromkeys(PARENTHESES.values()), ARGUMENT, MIXED),
             "matches came across": MATCHES,
             "rewriting steps": (
                 *STEPS.values(),
@@ -274,153 +220,3 @@ class Coverage:
 def _gates(pool: Any, outputs: Any) -> int:
     live = mark_live(pool, *outputs.roots())
     return int((live & (pool.kind[: len(live)] == GATE)).sum())
-
-
-def _literals(parts: Sequence[Term], positive: bool = True) -> Iterator[tuple[bool, Term]]:
-    for part in parts:
-        if not isinstance(part, str) and part[0] in ("or", "and"):
-            yield from _literals(part[1:], positive)
-        elif not isinstance(part, str) and part[0] == "not":
-            yield from _literals(part[1:], not positive)
-        else:
-            yield positive, part
-
-
-def _depth(term: Term) -> int:
-    return 0 if isinstance(term, str) else 1 + max([0, *map(_depth, term[1:])])
-
-
-def _has_or(term: Term) -> bool:
-    return not isinstance(term, str) and (term[0] == "or" or any(map(_has_or, term)))
-
-
-def _ors(term: Term) -> int:
-    """How deep disjunctions are nested, a negated conjunction being one."""
-    if isinstance(term, str) or term[0] not in ("or", "and", "not"):
-        return 0
-    return (term[0] == "or") + max(map(_ors, term[1:]))
-
-
-def _has_or_in_not(term: Term, negated: bool = False) -> bool:
-    if isinstance(term, str) or term[0] not in ("or", "and", "not"):
-        return False
-    if negated and term[0] == "or":
-        return True
-    return any(_has_or_in_not(part, negated or term[0] == "not") for part in term[1:])
-
-
-def _variables(term: Term) -> set[str]:
-    if isinstance(term, str):
-        return {term} if term.startswith("?") else set()
-    return set().union(*map(_variables, term))
-
-
-def _name(head: Term) -> str:
-    return head if isinstance(head, str) else head[0]
-
-
-def _relations(body: Sequence[Term]) -> set[str]:
-    return {_name(part) for _, part in _literals(body)}
-
-
-def _in_parentheses(sheet: Sequence[Term]) -> Iterator[str]:
-    inside, outside = spellings(tuple(sheet))
-    if inside.keys() & outside.keys():
-        yield MIXED
-    pending = list(sheet)
-    while pending:
-        term = pending.pop()
-        if isinstance(term, str):
-            continue
-        for part in term[1:]:
-            if not isinstance(part, str) and len(part) == 1 and term[0] not in ("<=", "not", "or", "and"):
-                yield PARENTHESES.get(term[0], ARGUMENT) if part is term[-1] else ARGUMENT
-        pending += term[1:]
-
-
-def _features(sheet: Sequence[Term]) -> Iterator[str]:
-    rules = [statement for statement in sheet if statement[0] == "<="]
-    on_moves = {"does"}
-    while more := {_name(head) for _, head, *body in rules if on_moves & _relations(body)} - on_moves:
-        on_moves |= more
-    if on_moves & {"legal", "goal", "terminal"}:
-        yield "does below legal, goal or terminal"
-    if sum(statement[0] == "role" for statement in sheet) > 2:
-        yield "three roles"
-    if len(sheet) - len(rules) > 100:
-        yield "hundred facts"
-    asked: set[str] = set()
-    aliases = {
-        head[0]
-        for _, head, *body in rules
-        if len(body) == 1 and body[0][0] == "does" and not isinstance(head, str) and head[0] != "next"
-    }
-    for _, head, *body in rules:
-        literals = list(_literals(body))
-        binding = _variables(tuple([part for positive, part in literals if positive and part[0] != "distinct"]))
-        if head[0] in ("legal", "goal") and not _variables(head) <= binding:
-            yield "a head whose role nothing binds"
-        elif not _variables(head) <= binding:
-            yield "a head that its callers bind"
-            if asked & {part[0] for positive, part in literals if not positive}:
-                yield "a head that its callers bind, negated in another"
-            asked.add(head[0])
-        elif any(positive and not _variables(part) <= binding for positive, part in literals):
-            yield "a variable of distinct alone"
-        elif any(part[0] != "distinct" and not _variables(part) <= binding for _, part in literals):
-            yield "a variable of a negation alone"
-        if any(part[0] == "distinct" and not all(map(_variables, part[1:])) for _, part in literals):
-            yield "distinct from a constant"
-        if max([0, *map(_ors, body)]) > 2:
-            yield "or within or, three deep"
-        if any(map(_has_or_in_not, body)):
-            yield "or within not"
-        if any(part[0] == "true" and not isinstance(part[1], tuple) and part[1][0] == "?" for _, part in literals):
-            yield "a fact as variable"
-        if head[0] in ("list", "lists"):
-            yield "recursion that builds terms"
-        if head[:1] == ("next",) and head[1][0] == "height":
-            yield "a term that grows with moves"
-        if head[0] == "goal" and any(part[0] == "goal" for _, part in literals):
-            yield "goals by other goals"
-            if any(part[0] == "goal" and not positive for positive, part in literals):
-                yield "goals by there being no other"
-        if any(not positive and part[0] == "distinct" for positive, part in literals):
-            yield "not distinct"
-        moves = [part for positive, part in literals if positive and part[0] == "does"]
-        if sum(positive and part[0] in aliases for positive, part in literals) > 1:
-            yield "two aliases of does in one rule"
-        if len(moves) > 1:
-            yield "two moves in one rule"
-        if len({move[1] for move in moves}) > 1:
-            yield "moves of several roles in one rule"
-        if any(move[1].startswith("?") for move in moves):
-            yield "role as variable"
-        if any(_has_or(part) for part in body):
-            yield "or"
-        if any(_has_or(part) and any(map(_has_or, part[1:])) for part in body if not isinstance(part, str)):
-            yield "nested or"
-        bound: set[str] = set()
-        for part in body:
-            kind = part if isinstance(part, str) else part[0]
-            if kind == "not":
-                yield "not"
-                if not isinstance(part[1], str) and part[1][0] in ("or", "and"):
-                    yield "not of several literals"
-            elif kind == "distinct":
-                yield "distinct"
-                if not _variables(part) <= bound:
-                    yield "distinct before its variables are bound"
-            elif kind not in ("or", "and"):
-                bound |= _variables(part)
-            if _depth(part) > 3:
-                yield "term nested two deep"
-        name = head if isinstance(head, str) else head[0]
-        if moves and len(body) == 1 and name not in ("next", "goal", "terminal"):
-            yield "alias of does"
-        if any(not positive and part[0] == "does" for positive, part in literals):
-            yield "negated does"
-        if any(part == name or part[0] == name for _, part in literals):
-            yield "recursion"
-        if any(part[0] == "legal" for _, part in literals):
-            yield "legal in a body"

@@ -46,8 +46,6 @@ def trial(program: Sheet, seed: int, matches: int = MATCHES, watch: Watch | None
     """
     known = record(program, seed, matches)
     written = written_of(program, seed)
-    if watch:
-        watch("written", written)
     found = compare(kif.read_rulesheet(text(written)), known, single=seed % 8 == 0, watch=watch)
     if found is None:
         same, renamed = varied(program, known, Random(seed))
@@ -134,7 +132,7 @@ def open_trials(matches: int, shrink: bool) -> Callable[[Seeds], Iterator[Found]
         with coverage.watching_circuits():
             for seed in range(seeds.begin, seeds.end):
                 program = sheet(Random(seed))
-                coverage.begin(program)
+                coverage.begin()
                 try:
                     difference, known = trial(program, seed, matches, coverage.watch)
                     coverage.played(known)

@@ -106,6 +106,6 @@ def test_locates_terms_of_the_prefix_form() -> None:
 
 def test_corpus_survives_infix(sheets: list[Any]) -> None:
     """Written as infix and read again, the corpus' sheets are the same text when written once more."""
-    for sheet in sheets[::6]:
+    for sheet in sheets:
         text = infix.write_rulesheet(sheet.rules)
         assert infix.write_rulesheet(infix.read_rulesheet(text)) == text, sheet.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -142,13 +141,3 @@ def test_corpus_round_trips(corpus: Path) -> None:
         for index in range(0, len(terms), 101):
             start, end = kif.span(decoded, (index,))
             assert kif.read_one(decoded[start:end]) == terms[index], sheet.name
-
-
-def test_reading_is_linear(grows_by_less_than: Callable[[float, Callable[[int], object], int], bool]) -> None:
-    """Four times the text takes four times the time, up to 1 MB."""
-    line = "(<= (next (cell ?x ?y b)) (true (cell ?x ?y b)) (does xplayer (mark ?m ?n)))\n"
-
-    def read(count: int) -> None:
-        assert len(kif.read_rulesheet(line * count)) == count
-
-    assert grows_by_less_than(10, read, 3_250)

@@ -16,7 +16,7 @@ SCRAMBLING: tuple[ScrambleStyle, ...] = ("ggp-base", "dresden")
 
 @pytest.mark.parametrize("style", STYLES)
 def test_corpus_comes_back(sheets: list[Any], style: ScrambleStyle) -> None:
-    """Unscrambling gives every sheet of the corpus back, so the renaming is one to one."""
+    """Unscrambling gives sheets of the corpus back, so the renaming is one to one."""
     for sheet in sheets:
         scrambler = make_scrambler(style, seed=7)
         assert scrambler.unscramble(scrambler.scramble(sheet.rules)) == sheet.rules, sheet.name

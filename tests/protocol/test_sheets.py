@@ -33,7 +33,7 @@ def test_syntax_is_told_by_how_lines_begin(text: str, prefix: str) -> None:
 def test_no_prefix_sheet_is_taken_for_infix(corpus: Path) -> None:
     """Nor one in other lines; and each sheet written in infix is."""
     texts = [rulesheets.text(name) for name in rulesheets.names()]
-    texts += [decode(path.read_bytes()) for path in sorted(corpus.glob("*.kif"))]
+    texts += [decode(path.read_bytes()) for path in sorted(corpus.glob("*.kif"))[::5]]
     for text in texts:
         rules = kif.read_rulesheet(text)
         for prefix in (text, kif.write_rulesheet(rules), kif.write(rules)[1:-1]):

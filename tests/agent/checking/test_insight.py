@@ -17,6 +17,7 @@ from games.gdl.running.machine import CircuitMachine
 from protocol.kif import read_rulesheet
 from tests.agent.lab.appraisal.sheets import sheet_of
 from tests.agent.worker.hidden_games import MONTY_HALL
+from tests.matches import rules_of
 
 LAMPS = """
 (role a)
@@ -37,7 +38,7 @@ LAMPS = """
 
 @pytest.fixture(scope="module")
 def checked() -> CheckedRules:
-    return check(read_rulesheet(LAMPS))
+    return rules_of(LAMPS)
 
 
 @pytest.fixture(scope="module")

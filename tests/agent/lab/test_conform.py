@@ -19,9 +19,9 @@ from agent.lab.conform.conformity import Conformity
 from agent.lab.conform.sheets import ConformPlan, conform
 from agent.lab.conform.trace_replay import spread
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.check import CheckedRules
 from games.machine import LimitError, StateMachine
-from protocol import kif
+from tests.matches import interpreter_of
 
 SHEET = """
 (role a) (init (n 0)) (succ 0 1) (succ 1 2)
@@ -206,7 +206,7 @@ CHANGES = {
 
 def compile_changed(relation: str, checked: CheckedRules) -> StateMachine:
     """A compiler that gets one relation wrong."""
-    return Interpreter(check(kif.read_rulesheet(SHEET.replace(*CHANGES[relation]))))
+    return interpreter_of(SHEET.replace(*CHANGES[relation]))
 
 
 def test_sheet_without_trace_is_compared_with_the_interpreter(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from protocol.kif import read_rulesheet
 from protocol.messages import Abort, Play, Start
 from protocol.server import make_app, make_runner
 from tests.agent.worker.hidden_games import MONTY_HALL
+from tests.matches import goals, random_match
 from tests.protocol.conftest import ServedPlayer
 
 
@@ -27,26 +28,17 @@ def test_match_goes_on_from_a_position_as_from_its_beginning() -> None:
     """With the facts of some position as its `init`, a rulesheet leads through the same states."""
     rules = read_rulesheet(rulesheets.text("connect_four"))
     machine = Interpreter(check(rules))
-    chance = random.Random(7)
-    state, later, moved = machine.initial(), None, 0
-    while not machine.terminal(state):
-        if moved == 5:
-            begun_there = from_position(rules, machine.facts(state))
-            assert begun_there is not None
-            later = Interpreter(check(begun_there))
-            same = later.initial()
-        if later is not None:
-            assert later.facts(same) == machine.facts(state)
-            assert [set(later.legal(same, role)) for role in (0, 1)] == [
-                set(machine.legal(state, role)) for role in (0, 1)
-            ]
-        joint_move = tuple(chance.choice(machine.legal(state, role)) for role in (0, 1))
-        state, moved = machine.next(state, joint_move), moved + 1
-        if later is not None:
-            same = later.next(same, joint_move)
-    assert later is not None
+    plies = list(random_match(machine, random.Random(7)))[5:]
+    begun_there = from_position(rules, machine.facts(plies[0][0]))
+    assert begun_there is not None
+    later = Interpreter(check(begun_there))
+    same = later.initial()
+    for state, joint_move, _ in plies:
+        assert later.facts(same) == machine.facts(state)
+        assert [set(later.legal(same, role)) for role in (0, 1)] == [set(machine.legal(state, role)) for role in (0, 1)]
+        same = later.next(same, joint_move)
     assert later.terminal(same)
-    assert [later.goal(same, role) for role in (0, 1)] == [machine.goal(state, role) for role in (0, 1)]
+    assert goals(later, same) == goals(machine, plies[-1][-1])
 
 
 def test_rules_that_read_init_stay_as_they_are() -> None:

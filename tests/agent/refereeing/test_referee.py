@@ -30,6 +30,7 @@ from protocol.messages import Message, Play, Start, Stop, parse
 from protocol.scramble import ScrambleStyle, make_scrambler
 from tests.agent.house_players import house_player
 from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, CARDS, DICE_RACE
+from tests.matches import interpreter_of, rules_of
 
 Answer = Callable[[str], Awaitable[str]]
 """A player as a function from the text of a message to the text of the reply."""
@@ -125,7 +126,7 @@ def tic_tac_toe() -> str:
 
 def replay(source: str, moves: Sequence[tuple[Term, ...]]) -> tuple[StateMachine, list[object]]:
     """Returns a machine, and its states after these moves; asserts that they are legal."""
-    machine = Interpreter(check(read_rulesheet(source)))
+    machine = interpreter_of(source)
     states = [machine.initial()]
     for joint_move in moves:
         for role, move in enumerate(joint_move):
@@ -320,7 +321,7 @@ async def test_players_are_told_percepts_where_information_is_imperfect(source: 
         return "nonsense"
 
     players = iter([cheat_once, believers[1].answer])
-    roles = check(read_rulesheet(source)).roles
+    roles = rules_of(source).roles
     record = await referee_match(source, [None if role == "random" else next(players) for role in roles], scramble)
     assert record.outcome == "finished"
     assert [(error.step, error.kind) for error in record.errors] == [(1, "illegal")]
@@ -331,7 +332,7 @@ async def test_players_are_told_percepts_where_information_is_imperfect(source: 
         assert [message.turn for message in told] == list(range(len(record.moves) + 1))
         assert (told[0].last_move, told[0].percepts) == (None, ())
         assert isinstance(told[-1], Stop)
-        perception, machine = Perception(check(read_rulesheet(source))), Interpreter(check(read_rulesheet(source)))
+        perception, machine = Perception(rules_of(source)), interpreter_of(source)
         index = machine.roles.index(role)
         scrambler.scramble(read_rulesheet(source))
         for facts, joint_move, message in zip(record.states, record.moves, told[1:], strict=False):

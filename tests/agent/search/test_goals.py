@@ -15,12 +15,10 @@ from agent.search.planning.planner import Planner
 from agent.search.planning.rollouts import Rollouts
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.engine import TreeSearch
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules, check
 from games.machine import StateMachine, Term, points
-from protocol import kif
 from tests.agent.search.thinking import NOT_STOPPED, alpha_beta, opinion_of
 from tests.circuits import machine_of
+from tests.matches import interpreter_of
 
 ENDS = """
 (init (step 0)) (succ 0 1) (succ 1 2)
@@ -55,11 +53,6 @@ SLIP = """
 CHOICES = ("neither", "one", "both")
 
 
-def rules_of(text: str) -> CheckedRules:
-    """A sheet's checked rules."""
-    return check(kif.read_rulesheet(text))
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _kernels(tree_kernels: None, alpha_beta_kernels: None) -> None:
     """Compile the kernels before they are used."""
@@ -74,7 +67,7 @@ def play_line(machine: StateMachine, choice: str) -> list[int | None]:
     return [machine.goal(state, role) for role in range(len(machine.roles))]
 
 
-@pytest.mark.parametrize("make", [lambda text: Interpreter(rules_of(text)), machine_of])
+@pytest.mark.parametrize("make", [interpreter_of, machine_of])
 def test_machines_take_the_greatest_value(make: type[StateMachine]) -> None:
     """Interpreter and circuit; None for no value."""
     assert [play_line(make(ALONE), choice) for choice in CHOICES] == [[None], [40], [80]]
@@ -153,7 +146,7 @@ def test_a_win_that_is_a_loss_too_is_played_for(make: Callable[[StateMachine], E
 
 def test_monte_carlo_counts_the_greatest_value() -> None:
     """Also on the interpreter; the mean of each move is its goal."""
-    machine = Interpreter(rules_of(ALONE))
+    machine = interpreter_of(ALONE)
     engine = MonteCarlo(machine, 0)
     opinion = opinion_of(engine, machine, Limit(nodes=1000))
     assert opinion.move == ("take", "both")

@@ -8,13 +8,10 @@ import pytest
 from agent.search.engine import Limit, Opinion, consider
 from agent.search.leveled import LevelSearch
 from agent.search.levels import LEVELS, Level, level_of
-from games import rulesheets
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
 from games.machine import StateMachine, Term
-from protocol.kif import read_rulesheet
 from tests.agent.search.stopping import StopWhen, never
 from tests.circuits import Compile
+from tests.matches import own_interpreter
 from tests.processes import throttled
 
 PLIES = 12
@@ -52,7 +49,7 @@ def test_a_throttled_process_plays_the_same_match(own: Compile, game: str) -> No
 
 def test_a_level_without_a_circuit_plays_the_same_match_each_time() -> None:
     """Monte-Carlo search on the interpreter has the level's seed, and ends by its number of nodes."""
-    machine = Interpreter(check(read_rulesheet(rulesheets.text("tic_tac_toe"))))
+    machine = own_interpreter("tic_tac_toe")
     assert moves_of(machine, Level(nodes=20)) == moves_of(machine, Level(nodes=20))
 
 

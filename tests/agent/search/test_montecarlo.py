@@ -14,10 +14,9 @@ from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import engines_for
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
-from games.machine import State, StateMachine, Term
-from protocol.kif import read_rulesheet
+from games.machine import State, Term
 from tests.circuits import machine_of
+from tests.matches import interpreter_of, rules_of
 
 TWO_STEPS = """
 (role solo)
@@ -50,11 +49,6 @@ MATCHING = """
 """Both choose at once."""
 
 
-def machine(rules: str) -> StateMachine:
-    """The rules' interpreter."""
-    return Interpreter(check(read_rulesheet(rules)))
-
-
 def think(engine: MonteCarlo, playouts: int) -> list[Opinion]:
     """All opinions of an engine that makes some playouts, always the same, or stops by itself."""
     random.seed(1)
@@ -65,7 +59,7 @@ def think(engine: MonteCarlo, playouts: int) -> list[Opinion]:
 
 def test_better_end_is_found() -> None:
     """The move to the better goal is preferred, with its value."""
-    game = machine(TWO_STEPS)
+    game = interpreter_of(TWO_STEPS)
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
     best = think(engine, 300)[-1]
@@ -75,7 +69,7 @@ def test_better_end_is_found() -> None:
 
 def test_forced_move_is_proven() -> None:
     """With one legal move there is nothing to think about."""
-    game = machine(TWO_STEPS)
+    game = interpreter_of(TWO_STEPS)
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
     engine.advance(("left",), game.next(game.initial(), ("left",)))
@@ -84,7 +78,7 @@ def test_forced_move_is_proven() -> None:
 
 def test_tree_is_kept_when_the_match_goes_on() -> None:
     """What was searched below the move that is made still counts."""
-    game = machine(TWO_STEPS)
+    game = interpreter_of(TWO_STEPS)
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
     think(engine, 300)
@@ -99,7 +93,7 @@ def test_tree_is_kept_when_the_match_goes_on() -> None:
 
 def test_simultaneous_moves_are_played() -> None:
     """Where both choose at once, neither side is sure of anything."""
-    game = machine(MATCHING)
+    game = interpreter_of(MATCHING)
     for role in range(2):
         engine = MonteCarlo(game, role)
         engine.begin(game.initial())
@@ -111,7 +105,7 @@ def test_simultaneous_moves_are_played() -> None:
 
 def test_search_ends_after_its_playouts() -> None:
     """There is an opinion at once, and one after each playout."""
-    game = machine(MATCHING)
+    game = interpreter_of(MATCHING)
     engine = MonteCarlo(game, 0)
     engine.begin(game.initial())
     opinions = think(engine, 100)
@@ -122,7 +116,7 @@ class Asked(Interpreter):
     """Has the stop flag raised when it is asked for a successor for the n-th time; counts what it is asked then."""
 
     def __init__(self, rules: str, stop: StopFlag, successors: int) -> None:
-        super().__init__(check(read_rulesheet(rules)))
+        super().__init__(rules_of(rules))
         self._stop = stop
         self._left = successors
         self.asked_after = 0
@@ -158,7 +152,7 @@ class Polled(Interpreter):
     """Has the stop flag raised when its condition to be interrupted is looked at for the n-th time."""
 
     def __init__(self, rules: str, stop: StopFlag, polls: int) -> None:
-        super().__init__(check(read_rulesheet(rules)))
+        super().__init__(rules_of(rules))
         self._stop = stop
         self._left = polls
         self.polled_after = 0

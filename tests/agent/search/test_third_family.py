@@ -15,22 +15,9 @@ from protocol.kif import read_rulesheet
 from protocol.scramble import make_scrambler
 from tests.agent.search.heap_family import engine as heaps
 from tests.circuits import Compile
+from tests.heaps import one_heap
 
-HEAP = """
-(role left) (role right) (init (things 10)) (init (turn left))
-(other left right) (other right left)
-(less 1 0) (less 2 1) (less 3 2) (less 4 3) (less 5 4) (less 6 5) (less 7 6) (less 8 7) (less 9 8) (less 10 9)
-(<= (fewer 1 ?n ?m) (less ?n ?m))
-(<= (fewer 2 ?n ?m) (less ?n ?k) (less ?k ?m))
-(<= (fewer 3 ?n ?m) (less ?n ?k) (fewer 2 ?k ?m))
-(<= (legal ?role (take ?k)) (true (turn ?role)) (true (things ?n)) (fewer ?k ?n ?m))
-(<= (legal ?role wait) (role ?role) (not (true (turn ?role))))
-(<= (next (things ?m)) (true (things ?n)) (does ?role (take ?k)) (fewer ?k ?n ?m))
-(<= (next (turn ?role)) (true (turn ?last)) (other ?last ?role))
-(<= terminal (true (things 0)))
-(<= (goal ?role 100) (true (things 0)) (role ?role) (not (true (turn ?role))))
-(<= (goal ?role 0) (true (turn ?role)))
-"""
+HEAP = one_heap(10, 3)
 
 
 @pytest.fixture(autouse=True)
@@ -50,17 +37,17 @@ async def test_plays_a_match_by_its_engine(machine_of: Compile) -> None:
     machine = machine_of(HEAP)
     first, second = player(machine, 0), player(machine, 1)
     assert heaps.loaded
-    participants = [Participant("left", "heap", first), Participant("right", "heap", second)]
+    participants = [Participant("one", "heap", first), Participant("two", "heap", second)]
     record = MatchRecord("heap", "heap.1", machine.roles, ("heap", "heap"), 10, 10, "none", 1)
     await Referee(machine, read_rulesheet(HEAP), make_scrambler("none", 1), participants, record).run()
-    assert record.moves[0] == (("take", "2"), "wait")
+    assert record.moves[0] == (("take", "2"), "noop")
     assert record.goals == [100, 0]
     assert not record.errors
 
 
 def test_leaves_other_games_alone(machine_of: Compile) -> None:
     """What behaves otherwise is refused, with a reason."""
-    greedier = "(<= (legal ?role (take 5)) (true (turn ?role)))"
+    greedier = "(<= (legal ?role (take 5)) (true (control ?role)))"
     machine = machine_of(HEAP + greedier)
     assert families.FAMILIES[-1].recognise(machine) is None
     assert families.FAMILIES[-1].refusal(machine)

@@ -14,12 +14,10 @@ from agent.search.planning.planner import Planner
 from agent.search.planning.rollouts import Rollouts
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.engine import TreeSearch
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
 from games.machine import GoalScale, StateMachine
-from protocol import kif
 from tests.agent.search.thinking import NOT_STOPPED, alpha_beta, opinion_of
 from tests.circuits import machine_of
+from tests.matches import interpreter_of
 
 ALONE = """
 (role solo) (init start)
@@ -59,10 +57,6 @@ DUEL = """
 @pytest.fixture(scope="module", autouse=True)
 def _kernels(tree_kernels: None, alpha_beta_kernels: None) -> None:
     """Compile the kernels before they are used."""
-
-
-def interpreter_of(text: str) -> Interpreter:
-    return Interpreter(check(kif.read_rulesheet(text)))
 
 
 @pytest.mark.parametrize("make", [interpreter_of, machine_of])

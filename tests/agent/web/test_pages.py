@@ -18,6 +18,7 @@ from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from protocol.kif import read_rulesheet
+from tests.matches import goals, random_match
 
 from .conftest import PHONE, Course, Windows, served
 
@@ -41,20 +42,15 @@ def write_record(path: Path, source: str, seed: int = 3) -> MatchRecord:
     """Writes the record of a random match."""
     rules = read_rulesheet(source)
     machine = Interpreter(check(rules))
-    chance = random.Random(seed)
-    roles = range(len(machine.roles))
     record = MatchRecord(path.stem, f"match.{path.stem}", machine.roles, ("random", "random"), 30, 5, "none", seed)
-    record.seconds = [[] for _ in roles]
-    state = machine.initial()
-    record.states.append(machine.facts(state))
-    while not machine.terminal(state):
-        joint_move = tuple(chance.choice(machine.legal(state, role)) for role in roles)
-        state = machine.next(state, joint_move)
+    record.seconds = [[] for _ in machine.roles]
+    record.states.append(machine.facts(machine.initial()))
+    for _, joint_move, state in random_match(machine, random.Random(seed)):
         record.moves.append(joint_move)
         record.states.append(machine.facts(state))
         for seconds in record.seconds:
             seconds.append(0.25)
-    record.goals = [machine.goal(state, role) for role in roles]
+    record.goals = goals(machine, state)
     record.outcome = "finished"
     record.errors.append(PlayerError(machine.roles[0], 1, "play", "late", "no reply within 5 s"))
     path.write_text(json.dumps(record.as_json()))

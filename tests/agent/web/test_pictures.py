@@ -13,10 +13,9 @@ from agent.web import pictures
 from agent.web.pictures import Pictures
 from agent.web.transcript import Transcript
 from games import rulesheets
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
 from games.machine import Term
 from protocol.kif import read_rulesheet
+from tests.matches import own_interpreter
 from tests.processes import PATIENCE
 
 NUMBERS = " ".join(f"(n {number})" for number in range(60))
@@ -37,7 +36,7 @@ async def drawn() -> AsyncIterator[Pictures]:
 
 def taken_up(rules: tuple[Term, ...], key: str) -> Transcript:
     """A match of tic-tac-toe of which only the third position was seen, with these rules."""
-    machine = Interpreter(check(read_rulesheet(rulesheets.text("tic_tac_toe"))))
+    machine = own_interpreter("tic_tac_toe")
     transcript = Transcript(key, "g", machine.roles, ("a", "b"), start_clock=1, play_clock=1, rules=rules)
     state = machine.initial()
     for _ in range(2):

@@ -28,6 +28,7 @@ from agent.lab.tournament.watching import WatchedTournament
 from agent.sheet import Sheet, load
 from games.gdl.interpreter.machine import Interpreter
 from protocol.kif import write
+from tests.matches import goals, random_match
 
 from .conftest import PHONE, Windows, start_replay
 from .test_pages import EVIL, EVIL_RULES, IMAGE
@@ -41,13 +42,8 @@ NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 def play(sheet: Sheet, number: int, seats: tuple[str, ...], errors: int = 0) -> MatchResult:
     """Plays a random match; the player of the first role makes `errors` errors."""
     machine = Interpreter(sheet.checked)
-    chance = random.Random(f"{sheet.name} {number} {seats}")
-    state = machine.initial()
-    moves = []
-    while not machine.terminal(state):
-        joint_move = [chance.choice(machine.legal(state, role)) for role in range(len(machine.roles))]
-        state = machine.next(state, joint_move)
-        moves.append([write(move) for move in joint_move])
+    plies = list(random_match(machine, random.Random(f"{sheet.name} {number} {seats}")))
+    moves = [[write(move) for move in joint_move] for _, joint_move, _ in plies]
     roles = [write(role) for role in machine.roles]
     return MatchResult(
         sheet.name,
@@ -57,7 +53,7 @@ def play(sheet: Sheet, number: int, seats: tuple[str, ...], errors: int = 0) -> 
         digest(sheet),
         roles,
         "finished",
-        [machine.goal(state, role) for role in range(len(roles))],
+        goals(machine, plies[-1][-1]),
         moves[:1],
         moves[1:],
         [{"seat": 0, "role": roles[0], "step": 2, "request": "play", "kind": "late", "detail": "x"}] * errors,

@@ -8,10 +8,10 @@ from functools import partial
 from agent.worker.evidence import Perceive
 from agent.worker.messages import JointMove, Unseen
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.check import CheckedRules
 from games.machine import State, Term
 from games.perception import Perception
-from protocol.kif import read_rulesheet
+from tests.matches import rules_of
 
 CARDS = """
 ; Nature deals one of three cards to each of two players. The first sees its own, and bets or folds.
@@ -142,7 +142,7 @@ class HiddenMatch:
     """A match as its manager sees it, with one role's percepts."""
 
     def __init__(self, source: str, role: int, seed: int = 0) -> None:
-        self.rules: CheckedRules = check(read_rulesheet(source))
+        self.rules: CheckedRules = rules_of(source)
         self.machine = Interpreter(self.rules)
         self.role = role
         self.rng = random.Random(seed)

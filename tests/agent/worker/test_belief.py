@@ -18,11 +18,9 @@ from agent.worker.hypotheses import Hypothesis, most_promising, unexplored
 from agent.worker.messages import Checkpoint, JointMove, Judged, Unseen
 from agent.worker.reference import Reference
 from games import rulesheets
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
-from protocol.kif import read_rulesheet
 from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, CARDS, HiddenMatch
+from tests.matches import interpreter_of, own_interpreter
 
 GENEROUS = 600.0
 """Seconds in which all states are found, however slow the machine is."""
@@ -55,11 +53,6 @@ def follow(reference: Reference, *messages: Unseen | Judged | JointMove) -> None
 def reference_of(match: HiddenMatch, seed: int = 0) -> Reference:
     """Returns the reference of the match's player, at the start."""
     return Reference(match.machine, match.role, Checkpoint(), match.perceive, random.Random(seed))
-
-
-def machine_of(name: str) -> StateMachine:
-    """Returns a rulesheet of ours, interpreted."""
-    return Interpreter(check(read_rulesheet(rulesheets.text(name))))
 
 
 # ------------------------------------------------------------------------------------------------ imperfect information
@@ -207,7 +200,7 @@ def drop(column: int) -> Term:
 
 def test_missed_turns_leave_the_states_that_fit() -> None:
     """Our answer before the gap is known, the other's is not; the joint move told next is legal after both."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint(), rng=random.Random(0))
     x, o = ("mark", "1", "1"), ("mark", "2", "2")
     follow(reference, Judged((("mark", "3", "3"), "noop"), x, 2.0))
@@ -220,7 +213,7 @@ def test_missed_turns_leave_the_states_that_fit() -> None:
 
 def test_moves_that_are_legal_in_all_states_are_played() -> None:
     """A cell that the other may have taken is not chosen if there is a better one."""
-    machine = machine_of("connect_four")
+    machine = own_interpreter("connect_four")
     reference = Reference(machine, 0, Checkpoint(), rng=random.Random(0))
     state = machine.initial()
     for _ in range(2):
@@ -235,7 +228,7 @@ def test_moves_that_are_legal_in_all_states_are_played() -> None:
 
 def test_illegal_joint_move_shows_that_turns_were_missed() -> None:
     """An illegal joint move shows missed turns, even without an interruption."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint(), rng=random.Random(0))
     follow(reference, ("noop", ("mark", "2", "2")))
     truth = play(machine, machine.initial(), (("mark", "1", "1"), "noop"), ("noop", ("mark", "2", "2")))
@@ -245,7 +238,7 @@ def test_illegal_joint_move_shows_that_turns_were_missed() -> None:
 
 def test_interruption_in_which_nothing_was_missed_leaves_no_doubt() -> None:
     """If the time passed says so and our answer was accepted, nothing was missed."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint(), rng=random.Random(0))
     reference.budget = GENEROUS
     joint_move = (("mark", "1", "1"), "noop")
@@ -256,7 +249,7 @@ def test_interruption_in_which_nothing_was_missed_leaves_no_doubt() -> None:
 
 def test_state_is_known_again_once_one_is_left() -> None:
     """Later messages reduce the possible states."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint(), rng=random.Random(0))
     cells: list[Term] = [("mark", str(a), str(b)) for a in (1, 2, 3) for b in (1, 2, 3)]
     follow(reference, (cells[0], "noop"), ("noop", cells[1]), (cells[3], "noop"))
@@ -275,7 +268,7 @@ def test_state_is_known_again_once_one_is_left() -> None:
 
 def test_illegal_answer_shows_the_state() -> None:
     """If the manager made another move for us, ours was illegal: the other had taken that cell."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     cells: list[Term] = [("mark", str(a), str(b)) for a in (1, 2, 3) for b in (1, 2, 3)]
     belief = Belief(machine, 0, play(machine, machine.initial(), (cells[0], "noop")), rng=random.Random(0))
     assert belief.follow(Hidden("noop", None), GENEROUS)
@@ -292,7 +285,7 @@ def test_illegal_answer_shows_the_state() -> None:
 def test_many_states_are_sampled_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more states than are kept, a sample is kept, all of which fit."""
     monkeypatch.setattr(beliefs, "LIMIT", 20)
-    machine = machine_of("breakthrough")
+    machine = own_interpreter("breakthrough")
     belief = Belief(machine, 0, machine.initial(), rng=random.Random(1))
     last = machine.legal(machine.initial(), 0)[0]
     assert belief.follow(Resumed(Told((last, "noop"), None), 2.0), GENEROUS)
@@ -313,7 +306,7 @@ CELLS: list[Term] = [("mark", str(a), str(b)) for a in (1, 2, 3) for b in (1, 2,
 
 def test_time_that_tells_of_very_many_turns_is_followed() -> None:
     """A time that tells of very many missed turns does not make any one count improbable."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint(), rng=random.Random(0))
     follow(reference, Judged(("noop", CELLS[1]), CELLS[0], 10_000.0))
     assert play(machine, machine.initial(), (CELLS[0], "noop"), ("noop", CELLS[1])) in reference.belief.weights
@@ -321,7 +314,7 @@ def test_time_that_tells_of_very_many_turns_is_followed() -> None:
 
 def test_nothing_is_sure_as_long_as_much_is_left_to_look_at() -> None:
     """A state is known only once all histories were searched."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     belief = Belief(machine, 0, play(machine, machine.initial(), (CELLS[0], "noop")), rng=random.Random(0))
     assert belief.follow(Resumed(Told((CELLS[4], "noop"), "noop"), 1.0), 0.0)
     assert not belief.exhaustive
@@ -334,7 +327,7 @@ def test_nothing_is_sure_as_long_as_much_is_left_to_look_at() -> None:
 
 def test_search_that_is_stopped_again_and_again_finds_the_same() -> None:
     """An interrupted search that goes on finds the same states and probabilities as one without a break."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     root = play(machine, machine.initial(), (CELLS[0], "noop"), ("noop", CELLS[8]))
     evidence = [Resumed(Told((CELLS[4], "noop"), CELLS[1]), 2.0), Told(("noop", CELLS[5]), None)]
     at_once = Belief(machine, 0, root, rng=random.Random(1))
@@ -356,7 +349,7 @@ def test_search_that_is_stopped_again_and_again_finds_the_same() -> None:
 )
 def test_move_made_for_us_reopens_a_doubt_that_was_settled(between: tuple[JointMove, ...], last: Term) -> None:
     """If the manager replaces our legal move long after a gap, that move was illegal after all."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     before = play(machine, machine.initial(), (CELLS[0], "noop"))
     reference = Reference(machine, 0, Checkpoint(1, machine.facts(before)), rng=random.Random(0))
     truth = play(machine, before, ("noop", CELLS[1]), (CELLS[2], "noop"), ("noop", CELLS[3]))
@@ -375,7 +368,7 @@ def test_move_made_for_us_reopens_a_doubt_that_was_settled(between: tuple[JointM
 
 def test_move_made_for_us_is_no_reason_for_doubt_where_there_never_was_one() -> None:
     """Without a doubt before, our answer just came too late."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     reference = Reference(machine, 0, Checkpoint(), rng=random.Random(0))
     follow(reference, Judged((CELLS[1], "noop"), CELLS[0], 0.0))
     assert reference.sure
@@ -386,7 +379,7 @@ def test_illegal_joint_move_reopens_a_doubt_that_was_settled() -> None:
     """An illegal joint move after an unsuspicious restart leads back to the turns missed then, rather than to ones
     missed just now."""
     assert THREE_COLUMNS.count("(column ?x)") == 1
-    machine = Interpreter(check(read_rulesheet(THREE_COLUMNS)))
+    machine = interpreter_of(THREE_COLUMNS)
     state = machine.initial()
     path: list[JointMove] = []
     for role, which in ((0, 0), (1, 0), (0, -1), (1, -1)):
@@ -407,7 +400,7 @@ def test_illegal_joint_move_reopens_a_doubt_that_was_settled() -> None:
 def test_probable_state_is_known_although_others_are_possible() -> None:
     """A very probable state counts as known, for the engine thinks about one state only; the others come back if it is
     wrong."""
-    machine = machine_of("tic_tac_toe")
+    machine = own_interpreter("tic_tac_toe")
     belief = Belief(machine, 0, play(machine, machine.initial(), (CELLS[0], "noop")), rng=random.Random(0))
     assert belief.follow(Resumed(Told(("noop", CELLS[1]), "noop"), 0.0, more=0), GENEROUS)
     assert belief.sure
@@ -415,7 +408,7 @@ def test_probable_state_is_known_although_others_are_possible() -> None:
 
 def test_hypotheses_whose_moves_are_anothers_turn_are_searched_last() -> None:
     """If players take turns, half of the counts of missed joint moves put the wrong role on turn."""
-    machine = machine_of("breakthrough")
+    machine = own_interpreter("breakthrough")
     view = RoleView(machine, 0, None, random.Random(0))
     told = Told((machine.legal(machine.initial(), 0)[0], "noop"), None)
     root = machine.initial()

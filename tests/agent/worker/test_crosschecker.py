@@ -10,9 +10,9 @@ from agent.worker import crosschecker
 from agent.worker.crosschecker import CrossChecker
 from games.gdl.crosscheck import Observation, observe
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.check import CheckedRules
 from games.machine import Interrupted, State
-from protocol.kif import read_rulesheet
+from tests.matches import rules_of
 from tests.processes import until
 
 RULES = """
@@ -51,7 +51,7 @@ def test_state_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(crosschecker, "SHARE", 1.0)
     monkeypatch.setattr(crosschecker, "RANDOM_SHARE", 1e-9)
     monkeypatch.setattr(crosschecker, "Interpreter", Slow)
-    checked = check(read_rulesheet(RULES))
+    checked = rules_of(RULES)
     machine = Portable(checked)
     found = threading.Event()
     checker = CrossChecker(checked, found.set)
@@ -108,7 +108,7 @@ def test_comparing_costs_its_share_of_the_thinking(monkeypatch: pytest.MonkeyPat
     simulated = Simulated()
     monkeypatch.setattr(crosschecker, "time", simulated)
     monkeypatch.setattr(crosschecker, "ChildProcess", lambda *arguments, bounds: None)
-    checked = check(read_rulesheet(RULES))
+    checked = rules_of(RULES)
     machine = Portable(checked)
     checker = CrossChecker(checked, lambda: None)
     checker._changed = simulated  # type: ignore[assignment]

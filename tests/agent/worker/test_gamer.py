@@ -16,9 +16,8 @@ from agent.worker.messages import Checkpoint, Situation, Thought, Turn
 from agent.worker.messages import Report as WorkerReport
 from games.gdl.crosscheck import Observation
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
 from games.machine import State, StateMachine, Term
-from protocol.kif import read_rulesheet
+from tests.matches import rules_of
 from tests.processes import PATIENCE, until
 
 RULES = """
@@ -85,7 +84,7 @@ class Watched:
         """States observed and situations reported, each time that a state had to be found right."""
         self._observed = self._situations = 0
         self._right = right
-        rules = check(read_rulesheet(RULES))
+        rules = rules_of(RULES)
 
         def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
             return iter(engines)

@@ -6,9 +6,7 @@ import pytest
 
 from agent.worker.messages import Checkpoint, Unseen
 from agent.worker.reference import Reference
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
-from protocol.kif import read_rulesheet
+from tests.matches import interpreter_of
 
 RULES = """
 (role left) (role right)
@@ -29,7 +27,7 @@ RULES = """
 @pytest.fixture
 def reference() -> Reference:
     """Returns the left player's match, at its start."""
-    return Reference(Interpreter(check(read_rulesheet(RULES))), 0, Checkpoint())
+    return Reference(interpreter_of(RULES), 0, Checkpoint())
 
 
 def count(reference: Reference) -> str:
@@ -100,7 +98,7 @@ def test_joint_move_is_repeatable_only_where_legal_again(reference: Reference) -
 def test_every_state_on_the_way_is_observed_once() -> None:
     """Each step is observed, also both of two applied at once; a refused one is not."""
     checkpoint = Checkpoint(since=(("add", "wait"),))
-    reference = Reference(Interpreter(check(read_rulesheet(RULES))), 0, checkpoint)
+    reference = Reference(interpreter_of(RULES), 0, checkpoint)
     first, second = reference.observations()
     assert first.initial
     assert first.step is None
@@ -116,7 +114,7 @@ def test_every_state_on_the_way_is_observed_once() -> None:
 
 def test_known_state_is_not_observed_as_the_initial_one() -> None:
     """A match taken up somewhere in the middle has no step to compare first."""
-    reference = Reference(Interpreter(check(read_rulesheet(RULES))), 0, Checkpoint(1, frozenset([("count", "1")])))
+    reference = Reference(interpreter_of(RULES), 0, Checkpoint(1, frozenset([("count", "1")])))
     (seen,) = reference.observations()
     assert not seen.initial
     assert seen.step is None

@@ -30,11 +30,12 @@ from agent.worker.session import CompilationLike, Session
 from games import rulesheets
 from games.gdl.compile import Limits, start_compilation, warm_kernels
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.check import CheckedRules
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
 from tests.agent.worker.line import Line
+from tests.matches import interpreter_of, rules_of
 from tests.processes import PATIENCE, until
 
 SOURCE = rulesheets.text("tic_tac_toe")
@@ -91,7 +92,7 @@ class Compiled:
 
 def compile_wrongly(source: str, always: bool = False) -> Compile:
     """Compiles other rules than the match's; the plain rules too if `always`."""
-    wrong = check(read_rulesheet(source))
+    wrong = rules_of(source)
 
     def compile(checked: CheckedRules, limits: Limits) -> CompilationLike:
         return Compiled(Portable(checked if limits.variants is not None and not always else wrong))
@@ -101,7 +102,7 @@ def compile_wrongly(source: str, always: bool = False) -> Compile:
 
 def compile_wrong_circuit(checked: CheckedRules, limits: Limits) -> CompilationLike:
     """A real circuit of other rules, then a real circuit of the right ones."""
-    return start_compilation(checked if limits.variants is not None else check(read_rulesheet(FORGETFUL)), limits)
+    return start_compilation(checked if limits.variants is not None else rules_of(FORGETFUL), limits)
 
 
 class Content(Engine):
@@ -137,7 +138,7 @@ class Match:
     """A session, and the manager of its match, who knows the rules."""
 
     def __init__(self, compile: Compile, *, ponder: bool = True, distrust: int = 0, searches: bool = False) -> None:
-        self.truth = Interpreter(check(read_rulesheet(SOURCE)))
+        self.truth = interpreter_of(SOURCE)
         self.state = self.truth.initial()
         self.chance = random.Random(1)
         self.line = Line()
@@ -337,7 +338,7 @@ def test_worker_that_joins_later_knows_of_the_difference(
 
 def test_circuit_that_fails_gives_way(begin: Callable[..., Match], caplog: pytest.LogCaptureFixture) -> None:
     """A machine that raises errors in the middle of a match is replaced like one that is wrong."""
-    rules = check(read_rulesheet(SOURCE))
+    rules = rules_of(SOURCE)
 
     def compile(checked: CheckedRules, limits: Limits) -> CompilationLike:
         return Compiled(Portable(checked) if limits.variants is not None else Mute(rules))

@@ -8,7 +8,7 @@ from numba import njit
 from games.bits.addresses import load_word
 
 
-@njit
+@njit(cache=True)
 def _load(address):
     return load_word(np.uint64(address))
 

@@ -28,7 +28,7 @@ def numbers_in(planes: NDArray[np.uint64], width: int) -> NDArray[np.int64]:
     return (bits << np.arange(len(bits))[:, None]).sum(axis=0)
 
 
-@njit
+@njit(cache=True)
 def count(slots, option, lanes, counts, totals, planes, width):
     """Counts all blocks; returns whether each has an option in `lanes`."""
     found = np.zeros(len(option) // BLOCK, np.bool_)
@@ -37,7 +37,7 @@ def count(slots, option, lanes, counts, totals, planes, width):
     return found
 
 
-@njit
+@njit(cache=True)
 def draw(totals, lanes, greatest, ranks, waiting, drawn, generator, planes, width):
     """Draws a rank in each lane with a total; returns the number of rounds."""
     rounds = 0
@@ -48,7 +48,7 @@ def draw(totals, lanes, greatest, ranks, waiting, drawn, generator, planes, widt
     return rounds
 
 
-@njit
+@njit(cache=True)
 def choose(slots, option, counts, ranks, planes, chosen, width):
     """Chooses in all blocks; returns whether any lane's option is in each."""
     found = np.zeros(len(option) // BLOCK, np.bool_)
@@ -94,7 +94,7 @@ def test_each_lane_gets_the_option_of_its_rank(n: int, width: int) -> None:
     assert hit.tolist() == expected.reshape(-1, BLOCK * lanes).any(axis=1).tolist()
 
 
-@njit
+@njit(cache=True)
 def work_on_rows(target, source, lanes, which, others, gathered, width):
     """One of each operation; returns what `any_lane` says of each row of `source`."""
     join_row(target, 1, source, 2, width)

@@ -12,7 +12,7 @@ from games.bits.short_rows import COLUMNS, FULL_SHIFT, add_row, aligned_rows, co
 RANDOM = np.random.default_rng(1)
 
 
-@njit
+@njit(cache=True)
 def combined(target, rows, at, row, what, wide):
     """One operation on two rows."""
     if what == 0:
@@ -23,7 +23,7 @@ def combined(target, rows, at, row, what, wide):
         copy_row(target, at, rows, row, wide)
 
 
-@njit
+@njit(cache=True)
 def output(sums, at, outputs, row, wide):
     """What a row of sums means."""
     return unit_output(sums, at, outputs, row, wide)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Connection
 
 import pytest
 
@@ -21,10 +20,8 @@ from games.gdl.compile import (
     warm_kernels,
 )
 from games.gdl.grounding.ground import VARIANTS
-from games.gdl.rules.check import CheckedRules, check
 from games.machine import LimitError
-from protocol import kif
-from tests.processes import runs, until
+from tests.matches import rules_of
 
 EXPLODING = (
     "(role a) (init s) (<= terminal (true never)) (<= (goal a 0) (true s))"
@@ -46,14 +43,9 @@ def _no_children_left() -> Iterator[None]:
     assert not multiprocessing.active_children()
 
 
-def rules(text: str) -> CheckedRules:
-    """The rules of a sheet."""
-    return check(kif.read_rulesheet(text))
-
-
 def test_compiles_in_the_background() -> None:
     """The machine comes in time, with the name of the winning variant."""
-    compilation = start_compilation(rules(rulesheets.text("connect_four")))
+    compilation = start_compilation(rules_of(rulesheets.text("connect_four")))
     machine = compilation.wait(240.0)
     assert machine is not None
     assert compilation.poll() is machine
@@ -64,7 +56,7 @@ def test_compiles_in_the_background() -> None:
 
 def test_waiting_ends_at_its_timeout() -> None:
     """Polling does not block, `wait` returns empty-handed in time, and the compilation goes on."""
-    compilation = start_compilation(rules(EXPLODING))
+    compilation = start_compilation(rules_of(EXPLODING))
     assert compilation.poll() is None
     begin = time.monotonic()
     assert compilation.wait(0.2) is None
@@ -76,7 +68,7 @@ def test_waiting_ends_at_its_timeout() -> None:
 
 def test_cancelling_kills_the_children() -> None:
     """Cancelling works at once, even in the middle of grounding; the reason is kept."""
-    compilation = start_compilation(rules(EXPLODING), Limits(patience_seconds=0.0, variants=("plain", "split")))
+    compilation = start_compilation(rules_of(EXPLODING), Limits(patience_seconds=0.0, variants=("plain", "split")))
     compilation.wait(0.3)
     assert len(multiprocessing.active_children()) >= 2
     compilation.cancel("not wanted")
@@ -95,13 +87,13 @@ def test_cancelling_kills_the_children() -> None:
 def test_time_is_bounded(limits: Limits, reason: str) -> None:
     """A grounding that explodes ends at the limit on CPU or wall-clock time, and the reason says so."""
     with pytest.raises(LimitError, match=reason):
-        compile_rules(rules(EXPLODING), limits)
+        compile_rules(rules_of(EXPLODING), limits)
 
 
 def test_gives_up_early_what_does_not_get_grounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CPU time of all children counts, including those that have ended."""
     monkeypatch.setattr(ChildProcess, "cpu_seconds", lambda child: 1.5)
-    compilation = start_compilation(rules(EXPLODING), Limits(grounding_cpu_seconds=2.0, first_look_seconds=0.2))
+    compilation = start_compilation(rules_of(EXPLODING), Limits(grounding_cpu_seconds=2.0, first_look_seconds=0.2))
     assert compilation.wait(0.0) is None
     assert compilation.failed == "not grounded within 2 s of CPU time"
     assert compilation._ended_cpu_seconds == 3.0
@@ -112,7 +104,7 @@ def test_memory_is_bounded() -> None:
     """A child that needs more address space than its limit fails for that reason."""
     limit = 200 << 20
     with pytest.raises(LimitError, match=r"plain: more than \d+ MiB of memory; split: more than \d+ MiB of memory"):
-        compile_rules(rules(EXPLODING), Limits(memory_bytes=limit, variants=("plain", "split")))
+        compile_rules(rules_of(EXPLODING), Limits(memory_bytes=limit, variants=("plain", "split")))
 
 
 def test_rules_that_look_huge_get_a_short_look_and_then_demand_alone() -> None:
@@ -120,7 +112,7 @@ def test_rules_that_look_huge_get_a_short_look_and_then_demand_alone() -> None:
     text = EXPLODING.replace("(pick ?a ?b ?c ?d ?e ?f)", "(pick ?a ?b)").replace(
         "(does a (pick ?a ?b))", "(does a (pick ?a ?b)) (n ?c) (n ?d) (n ?e) (n ?f)"
     )
-    compilation = start_compilation(rules(text), Limits(first_look_seconds=0.1, grounding_cpu_seconds=0.6))
+    compilation = start_compilation(rules_of(text), Limits(first_look_seconds=0.1, grounding_cpu_seconds=0.6))
     seen = [compilation._children[0].variant]
     while compilation.wait(0.02) is None and compilation.failed is None:
         assert len(compilation._children) <= 1
@@ -132,7 +124,7 @@ def test_rules_that_look_huge_get_a_short_look_and_then_demand_alone() -> None:
 def test_a_way_that_fails_does_not_spoil_the_next() -> None:
     """When the first child is killed, the second variant starts at once and delivers the machine."""
     compilation = start_compilation(
-        rules(rulesheets.text("tic_tac_toe")), Limits(variants=("plain", "split"), patience_seconds=300.0)
+        rules_of(rulesheets.text("tic_tac_toe")), Limits(variants=("plain", "split"), patience_seconds=300.0)
     )
     multiprocessing.active_children()[0].kill()
     assert compilation.wait(240.0) is not None
@@ -165,7 +157,7 @@ def test_a_crash_of_one_way_leaves_the_circuit_to_another(
     """Also one after the grounding, at which the other ways were given up; it is an error in the log."""
     crashing(stage, 1)
     limits = Limits(variants=("plain", "split"), patience_seconds=300.0)
-    compilation = finished_compilation(rules(rulesheets.text("tic_tac_toe")), limits)
+    compilation = finished_compilation(rules_of(rulesheets.text("tic_tac_toe")), limits)
     assert compilation.machine is not None
     assert compilation.variant == "split"
     assert compilation.faults == ["plain: an error of this program: KeyError: 'no such thing'"]
@@ -179,7 +171,7 @@ def test_estimates_that_crash_leave_the_circuit_to_all_ways(
 ) -> None:
     """They only say in which order ways are tried."""
     crashing("Rewriter", 1)
-    compilation = finished_compilation(rules(rulesheets.text("tic_tac_toe")))
+    compilation = finished_compilation(rules_of(rulesheets.text("tic_tac_toe")))
     assert compilation.variant == VARIANTS[0]
     assert compilation.faults == ["estimates: an error of this program: KeyError: 'no such thing'"]
     assert compilation.faults[0] in caplog.text
@@ -191,7 +183,7 @@ def test_a_crash_beside_the_game_costs_only_that_part(
 ) -> None:
     """The lean game, and the one freed of its first position; it is an error in the log."""
     crashing(stage, 1)
-    compilation = finished_compilation(rules(rulesheets.text("tic_tac_toe")), freeing=lambda machine: True)
+    compilation = finished_compilation(rules_of(rulesheets.text("tic_tac_toe")), freeing=lambda machine: True)
     assert compilation.machine is not None
     assert (compilation.machine.freed is None) == (stage == "freed")
     (fault,) = compilation.faults
@@ -203,7 +195,7 @@ def test_a_crash_beside_the_game_costs_only_that_part(
 def test_what_crashes_every_way_is_said_to_be_no_limit(crashing: Callable[[str, int], None]) -> None:
     """Each way is tried once, and the reason names the error."""
     crashing("plain_circuit", 9)
-    compilation = finished_compilation(rules(rulesheets.text("tic_tac_toe")))
+    compilation = finished_compilation(rules_of(rulesheets.text("tic_tac_toe")))
     assert compilation.machine is None
     fault = "an error of this program: KeyError: 'no such thing'"
     assert sorted(compilation.faults) == sorted(f"{variant}: {fault}" for variant in VARIANTS)
@@ -212,7 +204,7 @@ def test_what_crashes_every_way_is_said_to_be_no_limit(crashing: Callable[[str, 
 
 def test_answers_that_come_at_the_same_moment_are_all_right() -> None:
     """One child's answer ends the other, which has answered as well: there is a machine, and no child is left."""
-    sheet = rules(rulesheets.text("tic_tac_toe"))
+    sheet = rules_of(rulesheets.text("tic_tac_toe"))
     compilation = start_compilation(sheet, Limits(variants=("plain", "split"), patience_seconds=0.0))
     compilation._start_next()
     # Each sends two messages, which fit into the pipe, and ends.
@@ -224,31 +216,17 @@ def test_answers_that_come_at_the_same_moment_are_all_right() -> None:
 
 def test_a_dead_child_is_reported() -> None:
     """A child that is killed from outside counts as failed, with the signal named."""
-    compilation: Compilation = start_compilation(rules(EXPLODING), Limits(variants=("plain",)))
+    compilation: Compilation = start_compilation(rules_of(EXPLODING), Limits(variants=("plain",)))
     multiprocessing.active_children()[0].kill()
     assert compilation.wait(60.0) is None
     assert compilation.failed == "plain: ended by signal 9"
-
-
-def test_children_end_with_their_parent() -> None:
-    """When the process that compiles is killed, its children do not live on."""
-    parent = ChildProcess(_compile_and_wait, may_have_children=True)
-    child = parent.receive()
-    parent.end()
-    until(lambda: not runs(child))
-
-
-def _compile_and_wait(pipe: Connection) -> None:
-    compilation = start_compilation(rules(EXPLODING), Limits(cpu_seconds=600.0, variants=("plain",)))
-    pipe.send(multiprocessing.active_children()[0].pid)
-    compilation.wait(600.0)
 
 
 @pytest.mark.parametrize(("memory", "together"), [(8 << 30, 2), (1 << 30, 1)])
 def test_children_share_the_memory(memory: int, together: int) -> None:
     """With too little for several, one way is given up for the next, and each child has all of it."""
     limits = Limits(memory_bytes=memory, patience_seconds=0.1, grounding_cpu_seconds=1.0, variants=VARIANTS[:2])
-    compilation = start_compilation(rules(EXPLODING), limits)
+    compilation = start_compilation(rules_of(EXPLODING), limits)
     most = 0
     while compilation.failed is None:
         compilation.wait(0.02)

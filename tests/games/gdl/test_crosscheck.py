@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from games.gdl.crosscheck import CrossCheck, Difference, Observation, Step, compare, observe
+from games.gdl.crosscheck import CrossCheck, Observation, Step, compare, observe
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
 from games.machine import Interrupted, State, Term, UnknownFactError
-from protocol.kif import read_rulesheet
+from tests.matches import first_difference, interpreter_of, rules_of
 
 RULES = """
 (role a) (role b)
@@ -27,36 +26,39 @@ RULES = """
 """
 
 
-def machine(rules: str = RULES) -> Interpreter:
-    """The machine of some rules."""
-    return Interpreter(check(read_rulesheet(rules)))
-
-
-def first_difference(tested: Interpreter, matches: int = 20) -> Difference | None:
-    """The first difference in a few random matches."""
-    cross_check = CrossCheck(tested, machine())
-    while cross_check.matches < matches:
-        if difference := cross_check.step():
-            return difference
-    return None
-
-
 def test_equal_machines_agree() -> None:
     """Also in roles without a goal value or with several, and when a role has no legal move and the match stops."""
-    assert first_difference(machine()) is None
+    assert first_difference(interpreter_of(RULES), interpreter_of(RULES), 20) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "query"),
+    [
+        ("(init (at 0))", "(init (at 0)) (init seen)", "initial state"),
+        ("(<= terminal (true (at 3)))", "(<= terminal (true (at 2)))", "terminal"),
+        ("(<= (legal b look)", "(<= (legal b dance) (true (at 2))) (<= (legal b look)", "legal moves of b"),
+        ("(does b dance)", "(does b look)", "next state"),
+        ("(goal b 50) (goal b 60)", "(goal b 50)", "goal of b"),
+    ],
+)
+def test_everything_is_compared(old: str, new: str, query: str) -> None:
+    """What only the tested machine has counts as much as what it lacks."""
+    difference = first_difference(interpreter_of(RULES.replace(old, new)), interpreter_of(RULES), 20)
+    assert difference is not None
+    assert difference.query == query
 
 
 def test_difference_names_the_rules_concerned() -> None:
     """The rules that could conclude the differing atoms, once per statement, and no others."""
     wrong = RULES.replace("(<= (legal a rest) (true (at ?x)))", "(<= (legal a rest) (true (at 1)))")
-    difference = first_difference(machine(wrong))
+    difference = first_difference(interpreter_of(wrong), interpreter_of(RULES), 20)
     assert difference is not None
     assert (difference.query, difference.extra, difference.missing) == (
         "legal moves of a",
         (),
         (("legal", "a", "rest"),),
     )
-    rules = check(read_rulesheet(RULES)).rules
+    rules = rules_of(RULES).rules
     assert [str(rule) for rule in difference.rules(rules)] == ["(<= (legal a rest) (true (at ?x)))"]
     assert difference.describe(rules, tested="new", trusted="old") == (
         "legal moves of a: only the old has (legal a rest); state: (at 0); "
@@ -66,7 +68,9 @@ def test_difference_names_the_rules_concerned() -> None:
 
 def test_other_roles_are_a_difference() -> None:
     """Joint moves of such machines could not be compared."""
-    difference = first_difference(machine(RULES.replace("(role a) (role b)", "(role b) (role a)")))
+    difference = first_difference(
+        interpreter_of(RULES.replace("(role a) (role b)", "(role b) (role a)")), interpreter_of(RULES), 20
+    )
     assert difference is not None
     assert (difference.query, difference.failure) == ("roles", "b a against a b")
 
@@ -83,7 +87,7 @@ class Forgetful(Interpreter):
 
 def test_error_of_the_tested_machine_is_a_difference() -> None:
     """It is described with the step after which it came."""
-    difference = first_difference(Forgetful(check(read_rulesheet(RULES))))
+    difference = first_difference(Forgetful(rules_of(RULES)), interpreter_of(RULES), 20)
     assert difference is not None
     assert difference.failure == "it raises UnknownFactError: (at 1)"
     assert difference.joint_move == ("walk", "look")
@@ -103,8 +107,8 @@ class Stopped(Interpreter):
 
 def test_state_is_asked_about_again_after_an_interruption() -> None:
     """An interruption does not end the match."""
-    trusted = Stopped(check(read_rulesheet(RULES)))
-    cross_check = CrossCheck(machine(), trusted)
+    trusted = Stopped(rules_of(RULES))
+    cross_check = CrossCheck(interpreter_of(RULES), trusted)
     assert cross_check.step() is None
     trusted.stopped = True
     for _ in range(3):
@@ -118,7 +122,7 @@ def test_state_is_asked_about_again_after_an_interruption() -> None:
 
 def test_step_of_a_role_without_legal_moves_is_nobodys_rule() -> None:
     """The state after a move that cannot be legal may differ."""
-    truth = machine()
+    truth = interpreter_of(RULES)
     before = truth.state([("at", "2")])
     after = truth.next(before, ("walk", "dance"))
     seen = observe(truth, after, Step(truth.facts(before), ("walk", "look")))

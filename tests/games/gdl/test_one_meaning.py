@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from games.gdl.grounding.ground import VARIANTS
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
-from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.machine import NO_MOVE, StateMachine
-from protocol.kif import read_rulesheet
-from tests.circuits import circuit_of
+from tests.circuits import machine_of
+from tests.matches import interpreter_of, rules_of
 
 DOES = """
 (role w) (role b) (init (at 1)) (init quiet) (succ 1 2) (succ 2 3)
@@ -57,8 +54,7 @@ OPEN = """
 
 def machines(text: str) -> list[StateMachine]:
     """The interpreter, and a circuit of each variant."""
-    circuits = [CircuitMachine(compiled_game(circuit_of(text, variant=variant))) for variant in VARIANTS]
-    return [Interpreter(check(read_rulesheet(text))), *circuits]
+    return [interpreter_of(text), *(machine_of(text, variant) for variant in VARIANTS)]
 
 
 def played(machine: StateMachine, *joint_moves: Sequence[str]) -> list[set[str]]:
@@ -104,7 +100,7 @@ def test_a_role_that_nothing_binds_is_each_role() -> None:
 
 def test_authors_are_told() -> None:
     """`does` below what is asked of a state is an error that names its way, a role that nothing binds a warning."""
-    errors = [found.message for found in check(read_rulesheet(DOES)).diagnostics if found.severity == "error"]
+    errors = [found.message for found in rules_of(DOES).diagnostics if found.severity == "error"]
     assert [message.split(":")[0] for message in errors] == [
         "`moved` depends on `does`, in a rule of `legal`",
         "`idle` depends on `does`, in a rule of `legal`",
@@ -112,6 +108,6 @@ def test_authors_are_told() -> None:
         "`moved` depends on `does`, in a rule of `goal`",
         "`idle` depends on `does`, in a rule of `goal`",
     ]
-    found = {(one.severity, one.path, one.message) for one in check(read_rulesheet(OPEN)).diagnostics}
+    found = {(one.severity, one.path, one.message) for one in rules_of(OPEN).diagnostics}
     assert ("warning", (5,), "nothing binds ?who in (legal ?who wave): read as each role") in found
     assert {severity for severity, _, _ in found} == {"warning"}

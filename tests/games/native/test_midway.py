@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.blokbox.binding import BlokboxBinding
 from games.native.blokbox.recognise import recognise as recognise_blokbox
-from games.native.midway import may_begin_midway
+from games.native.midway import Undoing, may_begin_midway
 from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.recognise import recognise as recognise_reversi
 from protocol.kif import read, read_rulesheet, write
@@ -30,6 +30,7 @@ from tests.agent.search.blokbox.sheet import own_binding
 from tests.circuits import machine_of, own_machine
 from tests.games.native.blokbox import test_recognise as blokbox
 from tests.games.native.reversi import test_recognise as reversi
+from tests.matches import random_match, rules_of
 
 REVERSI, BLOKBOX = FAMILIES
 
@@ -39,37 +40,47 @@ def later(rulesheet: tuple[Term, ...], plies: int, seed: int = 1) -> tuple[Term,
     machine = machine_of("\n".join(map(write, rulesheet)))
     chance = random.Random(seed)
     while True:
-        states = [machine.initial()]
-        while not machine.terminal(states[-1]):
-            moves = [chance.choice(sorted(machine.legal(states[-1], role), key=write)) for role in (0, 1)]
-            states.append(machine.next(states[-1], moves))
-        if plies + 5 < len(states):
+        states = [state for state, _, _ in random_match(machine, chance)]
+        if plies + 4 < len(states):
             sheet = from_position(rulesheet, machine.facts(states[plies]))
             assert sheet is not None
             return sheet
 
 
+@cache
 def compiled(rulesheet: tuple[Term, ...]) -> CircuitMachine:
     """The machine of a sheet, as a match gets it."""
     return compile_rules(check(rulesheet), freeing=may_begin_midway)
 
 
-@pytest.mark.parametrize("read", [read_rulesheet, read], ids=["a constant", "a function"])
-def test_a_fact_without_arguments_costs_no_native_engine(read: Callable[[str], tuple[Term, ...]]) -> None:
-    """Read as the readers of rules do, and as a function without arguments."""
+def test_a_fact_without_arguments_costs_no_native_engine() -> None:
+    """Also one that is a function."""
     text = rulesheets.text("reversi") + "(init (begun)) (<= (next (begun)) (true (begun)))"
     machine = compiled(read(text))
     assert machine.freed is not None
     assert next(engines_for(machine, 0)).name == "reversi"
 
 
-@pytest.mark.parametrize("plies", [10, 30, 50])
+@pytest.mark.parametrize("plies", [10, 50])
 def test_match_taken_back_is_played_by_the_native_engine(plies: int) -> None:
     """So is a match of Reversi that begins where the person took moves back to."""
     machine = compiled(later(read_rulesheet(rulesheets.text("reversi")), plies))
     engine = next(engines_for(machine, 0))
     assert engine.name == "reversi"
     engine.begin(machine.initial())
+
+
+@pytest.mark.parametrize("unlucky", [2, 3])
+def test_samples_that_show_too_little_are_drawn_again(unlucky: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice: here each of the first samples undoes no move, so that no board is seen."""
+    machine = compiled(later(read_rulesheet(rulesheets.text("reversi")), 50))
+    some_moves = Undoing.some_moves
+
+    def sample(undoing: Undoing, freed: CircuitMachine, seed: int) -> CircuitMachine:
+        return freed if seed <= unlucky else some_moves(undoing, freed, seed)
+
+    monkeypatch.setattr(Undoing, "some_moves", sample)
+    assert (recognise_reversi(machine, positions=2000) is None) == (unlucky == 3)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +108,11 @@ def test_reversi_midway(options: dict[str, object], plies: int) -> None:
 
 def assert_same_play(machine: CircuitMachine, binding: ReversiBinding) -> None:
     """Facts and moves of a match are those of native positions."""
-    chance = random.Random(2)
-    state, position = machine.initial(), binding.variant.initial()
-    while not machine.terminal(state):
+    position = binding.variant.initial()
+    for state, joint, _ in random_match(machine, random.Random(2)):
         assert binding.position(machine.facts(state)) == position
-        joint = [chance.choice(machine.legal(state, colour)) for colour in (0, 1)]
         assert joint[position.turn] in binding.legal(position, position.turn)
         position = binding.variant.play(position, binding.cell(position.turn, joint[position.turn]))
-        state = machine.next(state, joint)
     assert binding.variant.terminal(position)
 
 
@@ -123,9 +131,7 @@ def test_corpus_sheets_midway(corpus: Path, name: str) -> None:
     assert REVERSI.recognise(compiled(later(read_rulesheet((corpus / f"{name}.kif").read_text()), 30)))
 
 
-@pytest.mark.parametrize(
-    "flaw", [{"directions": 7}, {"long_lines": False}, {"free_pass": True}, {"heavy_corner": True}]
-)
+@pytest.mark.parametrize("flaw", [{"directions": 7}, {"heavy_corner": True}])
 def test_near_misses_of_reversi_are_refused_midway(flaw: dict[str, object]) -> None:
     """What is another game from its beginning on is another one midway."""
     rules = read_rulesheet(reversi.sheet(6, 6, **flaw))  # type: ignore[arg-type]
@@ -148,11 +154,8 @@ def test_blokbox_midway(name: str) -> None:
 def assert_bound(machine: CircuitMachine, binding: BlokboxBinding | None) -> None:
     """Every state of a match is a native position."""
     assert binding is not None
-    chance, state = random.Random(2), machine.initial()
-    assert (binding.position(machine.facts(state)) == binding.variant.start).all()
-    while not machine.terminal(state):
-        joint = [chance.choice(machine.legal(state, role)) for role in (0, 1)]
-        state = machine.next(state, joint)
+    assert (binding.position(machine.facts(machine.initial())) == binding.variant.start).all()
+    for _, _, state in random_match(machine, random.Random(2)):
         binding.position(machine.facts(state))
 
 
@@ -197,7 +200,7 @@ def test_facts_that_moves_used_up_may_hold_in_a_freed_game() -> None:
     (<= (next (turn b)) (true (turn a))) (<= (next (turn a)) (true (turn b)))
     (<= terminal (not (true (blank p1)))) (goal a 50) (goal b 50)
     """
-    machine = compile_rules(check(read_rulesheet(text)), freeing=lambda machine: True)
+    machine = compile_rules(rules_of(text), freeing=lambda machine: True)
     assert machine.freed is not None
     freed = machine.freed.game
     assert ("blank", "p2") in freed.fluents

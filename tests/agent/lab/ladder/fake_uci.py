@@ -6,12 +6,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tests.matches import interpreter_of
+
 sys.path[:0] = [str(Path(__file__).parents[4])]
 
-from tests.agent.lab.ladder.games import RACE, machine_of  # noqa: E402
+from tests.agent.lab.ladder.games import RACE  # noqa: E402
 
 options = {"Misere": "false", "Without": "", "Ends": "0", "Says": ""}
-machine = machine_of(RACE)
+machine = interpreter_of(RACE)
 
 
 def spelled(move: tuple[str, ...]) -> str:

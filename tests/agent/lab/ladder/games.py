@@ -5,26 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from agent.lab.ladder.outside import OutsideEngine
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
 from games.machine import Term
-from protocol.kif import read_rulesheet
+from tests.heaps import one_heap
 
-HEAP = """
-(role one) (role two)
-(init (heap 7)) (init (control one))
-(succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4) (succ 4 5) (succ 5 6) (succ 6 7)
-(<= (left ?n 1 ?m) (succ ?m ?n))
-(<= (left ?n 2 ?l) (succ ?m ?n) (succ ?l ?m))
-(<= (legal ?r (take ?k)) (true (control ?r)) (true (heap ?n)) (left ?n ?k ?m))
-(<= (legal ?r noop) (role ?r) (not (true (control ?r))))
-(<= (next (heap ?m)) (true (heap ?n)) (does ?r (take ?k)) (left ?n ?k ?m))
-(<= (next (control one)) (true (control two)))
-(<= (next (control two)) (true (control one)))
-(<= terminal (true (heap 0)))
-(<= (goal ?r 0) (true (control ?r)))
-(<= (goal ?r 100) (role ?r) (not (true (control ?r))))
-"""
+HEAP = one_heap(7, 2)
 """One or two are taken in turn; who takes the last one wins."""
 
 RACE = """
@@ -62,11 +46,6 @@ RACE = """
 (<= (goal ?r 0) (not (home white)) (not (home black)) (true (control ?r)))
 """
 """Breakthrough on 3 columns by 4 rows; who cannot move loses."""
-
-
-def machine_of(rules: str) -> Interpreter:
-    """The interpreter of a rulesheet's text."""
-    return Interpreter(check(read_rulesheet(rules)))
 
 
 class HeapEngine(OutsideEngine):

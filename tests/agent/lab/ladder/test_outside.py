@@ -19,7 +19,8 @@ from agent.lab.ladder.uci import UciEngine
 from agent.lab.tournament.results import MatchResult
 from protocol.kif import read_one
 from tests.agent.lab.ladder import games
-from tests.agent.lab.ladder.games import HEAP, RACE, HeapEngine, machine_of
+from tests.agent.lab.ladder.games import HEAP, RACE, HeapEngine
+from tests.matches import interpreter_of
 
 FAKE = Path(__file__).with_name("fake_uci.py")
 
@@ -58,9 +59,9 @@ def test_moves_between_cells_are_spelled(fake: StartFake) -> None:
 
 def test_an_engine_of_the_same_rules_is_accepted(fake: StartFake) -> None:
     """Legal moves and results agree in random matches; so they do on a board that looks the same from the left."""
-    check_rules(fake(), machine_of(RACE), 10)
-    check_rules(fake(Turned), machine_of(RACE), 10)
-    check_rules(HeapEngine(), machine_of(HEAP))
+    check_rules(fake(), interpreter_of(RACE), 10)
+    check_rules(fake(Turned), interpreter_of(RACE), 10)
+    check_rules(HeapEngine(), interpreter_of(HEAP))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_an_engine_of_the_same_rules_is_accepted(fake: StartFake) -> None:
 def test_an_engine_of_other_rules_is_refused(fake: StartFake, options: dict[str, str], difference: str) -> None:
     """The first difference is told with the moves that lead to it."""
     with pytest.raises(InputError, match=difference):
-        check_rules(fake(**options), machine_of(RACE))
+        check_rules(fake(**options), interpreter_of(RACE))
 
 
 def test_an_engine_that_plays_on_is_refused() -> None:
@@ -84,7 +85,7 @@ def test_an_engine_that_plays_on_is_refused() -> None:
             return super().legal(line) or ["3"]
 
     with pytest.raises(InputError, match="the rulesheet alone has no move: the game is over, the engine alone 3"):
-        check_rules(Endless(), machine_of(HEAP))
+        check_rules(Endless(), interpreter_of(HEAP))
 
 
 def test_an_engine_passes_where_nobody_has_a_move() -> None:
@@ -170,5 +171,5 @@ def test_moves_that_keep_the_value_are_counted() -> None:
         "heap", 1, ["us", "heaps"], ["", ""], "", ["one", "two"], "finished", [0, 100], moves[:1], moves[1:], [], 1.0
     )
     # From heaps of 6 and 3 all moves lose. From 5 the first role should have taken 2; from 4 the second takes 1.
-    assert kept_values(HeapEngine(), machine_of(HEAP), result, "us") == [False]
-    assert kept_values(HeapEngine(), machine_of(HEAP), result, "heaps") == [True]
+    assert kept_values(HeapEngine(), interpreter_of(HEAP), result, "us") == [False]
+    assert kept_values(HeapEngine(), interpreter_of(HEAP), result, "heaps") == [True]

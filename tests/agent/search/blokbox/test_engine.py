@@ -10,14 +10,13 @@ from agent.search.blokbox.engine import BlokboxEngine, make_engine, warm_kernels
 from agent.search.engine import UNLIMITED, EngineMismatchError, Limit, Opinion
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from games.native.blokbox.binding import BlokboxBinding
-from protocol.kif import read_rulesheet
 from tests.agent.search.blokbox.sheet import own_binding
 from tests.agent.search.stopping import StopWhen, never
 from tests.circuits import own_machine
+from tests.matches import rules_of
 
 CAPACITY = 300_000
 
@@ -157,5 +156,5 @@ def test_differences_are_noticed(machine: CircuitMachine, binding: BlokboxBindin
 
 def test_only_compiled_games_are_recognised() -> None:
     """A machine without a circuit gets no native engine."""
-    checked = check(read_rulesheet(rulesheets.text("tic_tac_toe")))
+    checked = rules_of(rulesheets.text("tic_tac_toe"))
     assert make_engine(Interpreter(checked), 0) is None

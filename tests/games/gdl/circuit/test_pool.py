@@ -57,7 +57,7 @@ def holds(pool: Pool, literal: int, fluents: Sequence[bool], joint: Sequence[int
     return value != negated
 
 
-@pytest.mark.parametrize("sizes", [(2, 3), (5, 1), (9, 70)])
+@pytest.mark.parametrize("sizes", [(2, 3), (5, 1), (5, 70)])
 def test_conjunctions_of_random_literals_mean_their_and(sizes: tuple[int, int]) -> None:
     """Over fluents, gates and move sets of two roles, in either polarity, for every joint move."""
     rng = random.Random(sum(sizes))
@@ -65,7 +65,7 @@ def test_conjunctions_of_random_literals_mean_their_and(sizes: tuple[int, int]) 
     literals = [TRUE, FALSE, *range(2, 2 * N_FLUENTS + 2)]
     for role, size in enumerate(sizes):
         literals += [one_of(pool, role, set(rng.sample(range(size), rng.randint(0, size)))) for _ in range(12)]
-    for _ in range(150):
+    for _ in range(80):
         parts = [rng.choice(literals) ^ rng.getrandbits(1) for _ in range(rng.randint(0, 6))]
         result = conjunction(pool, parts)
         literals.append(result)

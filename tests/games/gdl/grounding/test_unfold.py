@@ -8,10 +8,10 @@ from games.gdl.grounding import unfold
 from games.gdl.grounding.estimate import Estimates
 from games.gdl.grounding.ground import ground
 from games.gdl.grounding.unfold import unfold_large
-from games.gdl.rules.check import check
 from games.gdl.rules.normalise import normalise
 from games.gdl.rules.terms import Rule, body_variables
 from protocol.kif import read_rulesheet
+from tests.matches import rules_of
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
 def unfolded(text: str) -> dict[str, list[Rule]]:
     """The rules of a sheet after unfolding, by the name of their heads."""
     sheet = f"(role r) (init (at a b)) (init (on b c)) (legal r go) (goal r 0) {text}"
-    rules = check(read_rulesheet(sheet)).rules
+    rules = rules_of(sheet).rules
     made = unfold_large(rules, Estimates(rules))
     by_name: dict[str, list[Rule]] = {}
     for rule in rules if made is None else made:

@@ -6,11 +6,9 @@ import random
 
 import pytest
 
-from games.gdl.interpreter.machine import Interpreter
 from games.gdl.interpreter.merging import merged
-from games.gdl.rules.check import check
 from games.machine import LimitError, Term
-from protocol import kif
+from tests.matches import interpreter_of
 
 HEAD = "(role a) (init s) (<= (next s) (true s)) (<= terminal (true never)) "
 
@@ -23,6 +21,9 @@ BOARD = (
     + "(<= (occupied ?x) (true (cell ?x ?v)) (distinct ?v b)) (<= (covered ?y) (occupied ?y)) (<= any (occupied ?x))"
     "(<= (twice ?x) (true (cell ?x ?v)) (true (cell ?x ?w)) (distinct ?v ?w))"
     "(<= (listed ?x) (true (cell ?x ?v)))"
+    "(<= (vacant ?x) (index ?x) (not (true (cell ?x p))))"
+    "(<= (legal a (enter ?x)) (vacant ?x) (not (true (cell ?x q))))"
+    "(<= (legal a (held ?x)) (index ?x) (not (vacant ?x)))"
     "(<= (legal a (free ?x)) (index ?x) (not (occupied ?x)))"
     "(<= (legal a (unlisted ?x)) (index ?x) (not (listed ?x)))"
     "(<= (legal a (edge ?x)) (succ ?x ?y) (covered ?y) (not (covered ?x)))"
@@ -35,17 +36,14 @@ BOARD = (
 )
 
 
-def machine_of(text: str) -> Interpreter:
-    """The interpreter of a rulesheet's text."""
-    return Interpreter(check(kif.read_rulesheet(text)))
-
-
 def expected(cells: set[tuple[int, str]], at: set[tuple[int, int]]) -> set[Term]:
     """The legal moves on the board."""
     values = {x: {v for y, v in cells if y == x} for x in range(SIZE)}
     occupied = {x for x in values if values[x] - {"b"}}
     twice = {x for x in values if len(values[x]) > 1}
     moves: set[Term] = {("free", str(x)) for x in range(SIZE) if x not in occupied}
+    moves |= {("enter", str(x)) for x in range(SIZE) if not values[x] & {"p", "q"}}
+    moves |= {("held", str(x)) for x in range(SIZE) if "p" in values[x]}
     moves |= {("unlisted", str(x)) for x in range(SIZE) if not values[x]}
     moves |= {("edge", str(x)) for x in range(SIZE - 1) if x + 1 in occupied and x not in occupied}
     moves |= {("both", str(x), v) for x in occupied & twice for v in values[x]}
@@ -59,7 +57,7 @@ def expected(cells: set[tuple[int, str]], at: set[tuple[int, int]]) -> set[Term]
 def test_short_definitions_mean_the_same_wherever_they_are_asked_for(seed: int) -> None:
     """Positive, negated, through another definition, with variables of their own, and several facts at a time."""
     rng = random.Random(seed)
-    machine = machine_of(BOARD)
+    machine = interpreter_of(BOARD)
     for _ in range(30):
         cells = {(rng.randrange(SIZE), rng.choice("bpqr")) for _ in range(rng.randrange(9))}
         at = {(rng.randrange(4), rng.randrange(SIZE)) for _ in range(rng.randrange(6))}
@@ -84,7 +82,7 @@ def test_blocks_that_begin_alike_share_loops_and_conditions() -> None:
 
 def test_recursion_that_builds_terms_may_meet_itself() -> None:
     """Beside lists that are built, a graph with cycles: direct evaluation meets a cycle and changes to tables."""
-    machine = machine_of(
+    machine = interpreter_of(
         HEAD + "(item 1) (item 2) (<= (append nil ?x (cons ?x nil)) (item ?x))"
         "(<= (append (cons ?h ?t) ?x (cons ?h ?u)) (append ?t ?x ?u) (item ?h))"
         "(<= (reach ?x ?y) (true (edge ?x ?y))) (<= (reach ?x ?z) (true (edge ?x ?y)) (reach ?y ?z))"
@@ -101,7 +99,7 @@ def test_recursion_that_builds_terms_may_meet_itself() -> None:
 
 def test_mutual_recursion_that_builds_terms_without_end_is_a_limit() -> None:
     """Two relations that pass each other ever deeper terms raise `LimitError`, again and again."""
-    machine = machine_of(
+    machine = interpreter_of(
         HEAD + "(<= (ping ?x) (true deep) (pong (f ?x))) (<= (pong ?x) (ping (g ?x)))"
         "(<= (legal a go) (ping zero)) (<= (legal a wait) (true s))"
     )

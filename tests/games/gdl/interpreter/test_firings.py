@@ -7,9 +7,9 @@ import random
 from games import rulesheets
 from games.gdl.interpreter.firings import Firings
 from games.gdl.rules.check import check
-from games.machine import Term
 from protocol.kif import read_rulesheet
 from tests.circuits import own_machine
+from tests.matches import random_match
 
 LIGHTS = """
 (role r) (init (light off))
@@ -67,11 +67,9 @@ def test_facts_of_a_circuit_are_enough() -> None:
     sheet = read_rulesheet(rulesheets.text("tic_tac_toe"))
     firings = Firings(sheet, check(sheet))
     for _ in range(20):
-        state = machine.initial()
-        while not machine.terminal(state):
-            joint: list[Term] = [generator.choice(machine.legal(state, role)) for role in (0, 1)]
+        plies = list(random_match(machine, generator))
+        for state, joint, _ in plies:
             firings.see(machine.facts(state), list(zip(machine.roles, joint, strict=True)))
-            state = machine.next(state, joint)
-        firings.see(machine.facts(state))
+        firings.see(machine.facts(plies[-1][-1]))
     assert not firings.unfired
     assert not firings.unknown

@@ -8,10 +8,8 @@ import pytest
 
 from games.gdl.interpreter.extents import MIN_CALLS
 from games.gdl.interpreter.facts import ITSELF, make_update
-from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import check
 from games.machine import Interrupted, Term
-from protocol import kif
+from tests.matches import interpreter_of
 
 HEAD = "(role a) (init s) (<= (next s) (true s)) (<= terminal (true never)) (<= (legal a noop) (true s)) "
 
@@ -43,11 +41,6 @@ RAYS = HEAD + (
 )
 
 
-def machine_of(text: str) -> Interpreter:
-    """The interpreter of a rulesheet's text."""
-    return Interpreter(check(kif.read_rulesheet(text)))
-
-
 def pieces(rng: random.Random, count: int) -> set[Term]:
     """Random facts of the rays' game."""
     squares = rng.sample([(x, y) for x in range(GRID_SIDE) for y in range(GRID_SIDE)], count)
@@ -68,17 +61,17 @@ def ray_moves(facts: set[Term]) -> set[Term]:
     return {"noop"} | quiet | {("seen", piece, str(x), str(y)) for piece, x, y in seen}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_machine_that_followed_many_states_says_the_same_as_a_new_one(seed: int) -> None:
     """Whether few facts change from state to state, or many, or none of those that something depends on."""
     rng = random.Random(seed)
-    machine = machine_of(WATCHED)
+    machine = interpreter_of(WATCHED)
     pool: list[Term] = [("on", str(x), str(y)) for x in range(5) for y in range(5)]
     pool += [("step", str(n)) for n in range(3)] + ["s", "flag"]
     facts = set(rng.sample(pool, 10))
     for _ in range(15):
         facts ^= set(rng.sample(pool, rng.choice((0, 1, 1, 2, 3, 20))))
-        state, fresh = machine.state(facts), machine_of(WATCHED)
+        state, fresh = machine.state(facts), interpreter_of(WATCHED)
         queries = ["legal", "next", "none"]
         rng.shuffle(queries)
         for query in queries:
@@ -109,7 +102,7 @@ def test_updated_indices_are_those_of_the_facts_that_are_left(pattern: str) -> N
 def test_relations_called_often_are_computed_as_a_whole() -> None:
     """Rays queried square by square are right before, during and after the trial."""
     rng = random.Random(1)
-    machine = machine_of(RAYS)
+    machine = interpreter_of(RAYS)
     for _ in range(12):
         facts = pieces(rng, 6)
         assert set(machine.legal(machine.state(facts), 0)) == ray_moves(facts)
@@ -118,7 +111,7 @@ def test_relations_called_often_are_computed_as_a_whole() -> None:
 
 def test_a_relation_that_outgrows_its_bound_is_evaluated_call_by_call_again() -> None:
     """A relation that was small in the states of the trial may be large in later ones."""
-    machine = machine_of(
+    machine = interpreter_of(
         HEAD
         + " ".join(f"(n {i})" for i in range(60))
         + "(<= (far ?x ?y) (true (edge ?x ?y))) (<= (far ?x ?z) (true (edge ?x ?y)) (far ?y ?z))"
@@ -136,7 +129,7 @@ def test_a_relation_that_outgrows_its_bound_is_evaluated_call_by_call_again() ->
 def test_an_interrupted_trial_leaves_the_machine_as_it_was() -> None:
     """A query that is stopped while a relation is tried raises, and later queries are right."""
     rng = random.Random(2)
-    machine = machine_of(RAYS)
+    machine = interpreter_of(RAYS)
     for number in range(8):
         facts = pieces(rng, MIN_CALLS // 4)
         state = machine.state(facts)

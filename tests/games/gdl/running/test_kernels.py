@@ -1,73 +1,16 @@
-"""Kernels at both widths: every lane is a state of its own, and random moves are uniform."""
+"""Random moves, at both widths: legal, uniform, independent."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.words import aligned_words
 from games.gdl.compile import warm_kernels
 from games.gdl.running import kernels, playouts
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
-from tests.circuits import own_machine
 from tests.lanes import WIDTHS, bits_of, rows_of
-
-
-@njit
-def advance_once(next_slot, initial, slots, width, keep, following):
-    """`kernels.advance`, which only kernels call, and which does not run as Python."""
-    kernels.advance(next_slot, initial, slots, width, keep, following)
-
-
-def lane_bits(slots: NDArray[np.uint64], which: NDArray[np.int32], width: int, lane: int) -> list[bool]:
-    """A lane's value of these slots."""
-    return [bool(slots[slot * width + lane // 64] >> np.uint64(lane % 64) & np.uint64(1)) for slot in which]
-
-
-@pytest.mark.parametrize("width", [1, 8])
-@pytest.mark.parametrize("name", ["connect_four", "eight_puzzle"])
-def test_lanes_hold_states_of_their_own(name: str, width: int) -> None:
-    """States loaded into lanes come out again, and each lane has its own legal moves, end and successor."""
-    machine = own_machine(name)
-    programs = machine.programs
-    positions = machine.random_matches(10, 2, max_plies=60)
-    rows = np.flatnonzero(positions.joint[:, 0] >= 0)
-    legal, terminal = machine.legal_of(positions.states)
-    nexts = machine.next_of(positions.states, positions.joint)
-    slots = aligned_words(programs.n_slots * width)
-    # Kernels that only kernels call run here as Python.
-    kernels.reset.py_func(programs.initial, slots, WIDTHS[width])
-    lanes = [int(lane) for lane in np.linspace(0, 64 * width - 1, 40)]
-    for i, lane in enumerate(lanes):
-        state = positions.states[rows[i % len(rows)]]
-        kernels.load_state.py_func(len(programs.next_slot), slots, WIDTHS[width], lane, state)
-    kernels.evaluate(programs.legal, slots, WIDTHS[width])
-    kernels.clear_sets.py_func(programs.first_set, programs.n_sets, slots, WIDTHS[width])
-    packed = np.zeros(machine.words, np.uint64)
-    for i, lane in enumerate(lanes):
-        row = rows[i % len(rows)]
-        kernels.store_state.py_func(len(programs.next_slot), slots, WIDTHS[width], lane, packed)
-        assert np.array_equal(packed, positions.states[row])
-        assert lane_bits(slots, programs.legal_slot, width, lane) == legal[row].tolist()
-        assert lane_bits(slots, np.array([programs.terminal_slot], np.int32), width, lane) == [terminal[row]]
-        for role, move in enumerate(positions.joint[row]):
-            bit = np.uint64(1) << np.uint64(lane % 64)
-            number = programs.role_start[role] + move
-            kernels.enter_move.py_func(
-                programs.set_start, programs.set_slot, slots, WIDTHS[width], lane // 64, number, bit
-            )
-    kernels.evaluate(programs.next, slots, WIDTHS[width])
-    keep = aligned_words(width)
-    keep[:] = kernels.ALL
-    keep[0] &= ~np.uint64(1)  # lane 0 starts afresh
-    following = aligned_words(len(programs.next_slot) * width)
-    advance_once(programs.next_slot, programs.initial, slots, WIDTHS[width], keep, following)
-    for i, lane in enumerate(lanes):
-        kernels.store_state.py_func(len(programs.next_slot), slots, WIDTHS[width], lane, packed)
-        expected = machine.pack(machine.initial()) if lane == 0 else nexts[rows[i % len(rows)]]
-        assert np.array_equal(packed, expected)
 
 
 def draw(

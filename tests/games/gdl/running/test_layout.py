@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-
-import numpy as np
 import pytest
 
 from games import rulesheets
-from games.gdl.circuit.pool import MOVE_SET, N_SIGNALS
 from games.gdl.running.layout import (
     ARITY,
     COUNT,
@@ -107,39 +103,3 @@ def test_wide_gates_become_trees() -> None:
     layout = lay_out(circuit)
     assert layout.goal.runs[:, ARITY].max() <= MAX_ARITY
     assert len(layout.goal.inputs) < 2 * 100 * MAX_ARITY // (MAX_ARITY - 1)
-
-
-def test_cycles_are_one_block_of_runs() -> None:
-    """The header of a cycle counts the runs of its body, and its pairs say which slot feeds which."""
-    layout = lay_out(circuit_of(CYCLIC))
-    runs = layout.legal.runs
-    headers = np.flatnonzero(runs[:, ARITY] == 0)
-    assert len(headers) == 1
-    header = runs[headers[0]]
-    body = runs[headers[0] + 1 : headers[0] + 1 + header[FLIP]]
-    assert (body[:, ARITY] > 0).all()
-    pairs = layout.legal.inputs[header[FIRST] : header[FIRST] + 2 * header[COUNT]].reshape(-1, 2)
-    inside = set(pairs[:, 0].tolist()) | {
-        slot for run in body.tolist() for slot in range(run[OUT], run[OUT] + run[COUNT])
-    }
-    assert set(pairs[:, 1].tolist()) <= inside | {0, 1}  # a definition may have become constant
-
-
-def test_move_sets_are_listed_by_move() -> None:
-    """For every move, the slots of exactly the sets it belongs to."""
-    circuit = circuit_of(sheets()["rock_paper_scissors"])
-    layout = lay_out(circuit)
-    pool = circuit.pool
-    offsets = np.concatenate(([0], np.cumsum(pool.moves)))
-    known = {
-        tuple(pool.items[pool.start[s] : pool.start[s] + pool.size[s]] + offsets[pool.owner[s]])
-        for s in np.flatnonzero(pool.kind[: pool.counts[N_SIGNALS]] == MOVE_SET)
-    }
-    members: list[list[int]] = [[] for _ in range(layout.n_sets)]
-    for move, (begin, end) in enumerate(itertools.pairwise(layout.set_start)):
-        for slot in layout.set_slot[begin:end]:
-            members[slot - layout.first_set].append(move)
-    assert len(layout.set_start) == offsets[-1] + len(circuit.roles) + 1
-    assert members
-    assert {tuple(moves) for moves in members} <= known
-    assert len({tuple(moves) for moves in members}) == layout.n_sets

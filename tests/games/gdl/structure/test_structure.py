@@ -9,13 +9,12 @@ import pytest
 
 from games import rulesheets
 from games.gdl.circuit.circuit import Circuit
-from games.gdl.rules.check import check
 from games.gdl.structure.parts import Parts, find_parts
 from games.gdl.structure.symmetry import Symmetry, find_symmetries
 from games.gdl.structure.wording import describe, permutation_text
 from games.machine import Term
-from protocol.kif import read_rulesheet
 from tests import circuits
+from tests.matches import interpreter_of
 
 
 def circuit_of(source: str) -> Circuit:
@@ -82,9 +81,8 @@ def test_a_goal_breaks_symmetries() -> None:
 
 def states_agree(circuit: Circuit, one: Symmetry, source: str) -> None:
     """A match at random, and its image, go the same way."""
-    from games.gdl.interpreter.machine import Interpreter
 
-    machine = Interpreter(check(read_rulesheet(source)))
+    machine = interpreter_of(source)
     moves: list[tuple[int, Term]] = [(role, move) for role, some in enumerate(circuit.moves) for move in some]
     image_of = {circuit.fluents[i]: circuit.fluents[j] for i, j in enumerate(one.fluents)}
     move_of = {moves[i]: moves[j] for i, j in enumerate(one.moves)}

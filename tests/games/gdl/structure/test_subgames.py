@@ -14,26 +14,23 @@ from games.gdl.running.rebuilding import WAIT
 from games.gdl.structure.subgames import find_subgames
 from tests.circuits import machine_of
 from tests.heaps import ALTERNATING, BOTH_NEEDED, FREE_CHOICE
+from tests.matches import random_match
 
 
 def follow(machine: CircuitMachine, expected: int, matches: int) -> None:
     """Plays random matches, with this many parts alongside."""
     subgames = find_subgames(machine, 1)
     assert len(subgames) == expected
+    assert [part.state(machine.initial()) for part in subgames] == [part.machine.initial() for part in subgames]
     chosen = random.Random(1)
     for _ in range(matches):
-        state = machine.initial()
-        assert [part.state(state) for part in subgames] == [part.machine.initial() for part in subgames]
-        while not machine.terminal(state):
-            joint = tuple(chosen.choice(machine.legal(state, role)) for role in (0, 1))
-            following = machine.next(state, joint)
+        for state, joint, following in random_match(machine, chosen):
             for part in subgames:
                 own = part.state(state)
                 for role in (0, 1):
                     legal = [move for move in machine.legal(state, role) if part.has(role, move)]
                     assert part.machine.legal(own, role) == (legal or [WAIT])
                 assert part.machine.next(own, part.joint_move(joint)) == part.state(following)
-            state = following
 
 
 def test_two_heaps_are_two_games() -> None:

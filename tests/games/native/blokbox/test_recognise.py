@@ -11,8 +11,8 @@ from games.native.blokbox.binding import BindingError
 from games.native.blokbox.recognise import propose, recognise
 from games.native.blokbox.rules import new_placement_workspace, perft
 from protocol.kif import read_rulesheet, write
-from protocol.scramble import make_scrambler
 from tests.circuits import machine_of
+from tests.games.gdl.disguise import disguised
 
 Cell = tuple[int, int]
 Pieces = dict[str, list[list[Cell]]]
@@ -184,10 +184,9 @@ def test_positions_are_read_from_facts() -> None:
 
 @pytest.mark.parametrize("style", [pytest.param("ggp-base", marks=pytest.mark.e2e), "dresden"])
 def test_scrambled_own_sheet_is_bound(style: str) -> None:
-    """Our own rulesheet is recognised with all its names replaced."""
-    scrambler = make_scrambler(style, 3)  # type: ignore[arg-type]
-    text = "\n".join(write(scrambler.scramble(statement)) for statement in read_rulesheet(rulesheets.text("blokbox")))
-    binding = recognise(machine_of(text), positions=3000)
+    """Our own rulesheet is recognised with all its names replaced, in another order."""
+    rules, _ = disguised(read_rulesheet(rulesheets.text("blokbox")), (), style, 3)  # type: ignore[arg-type]
+    binding = recognise(machine_of("\n".join(map(write, rules))), positions=3000)
     assert binding is not None
     variant = binding.variant
     assert (variant.width, variant.height, len(variant.shapes)) == (14, 14, 21)

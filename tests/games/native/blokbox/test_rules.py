@@ -1,14 +1,9 @@
-"""The Blokbox rules against a naive reading of them, and against recorded matches of a reference player."""
+"""The Blokbox rules against a naive reading of them."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
-from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +11,6 @@ import pytest
 from games.bits.board16x16 import SIDE
 from games.native.blokbox.rules import list_moves, new_placement_workspace, perft, placements, play, playouts
 from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant, Shape
-from protocol.kif import read_rulesheet
 
 Cell = tuple[int, int]
 
@@ -202,36 +196,3 @@ def test_shapes_must_stay_on_the_board() -> None:
     variant = BlokboxVariant(4, 4, (bad,), (frozenset({0}), frozenset({0})), (frozenset(), frozenset()))
     with pytest.raises(ValueError, match="leaves the board"):
         _ = variant.tables
-
-
-def described_variant(corpus: Path) -> BlokboxVariant:
-    """The corpus game, read off its sheet's own relations."""
-    cells: dict[int, list[Cell]] = defaultdict(list)
-    for statement in read_rulesheet((corpus / "blokbox_simple.kif").read_text()):
-        if isinstance(statement, tuple) and statement[0] == "piece":
-            _, piece, dx, dy = statement
-            cells[int(str(piece)) - 1].append((int(str(dx)), int(str(dy))))
-    shapes = tuple(shape(piece, offsets, 14, 14) for piece, offsets in sorted(cells.items()))
-    owned = frozenset(range(21))
-    return BlokboxVariant(14, 14, shapes, (owned, owned), (frozenset({(7, 6)}), frozenset({(6, 7)})))
-
-
-def test_recorded_matches_are_followed(corpus: Path) -> None:
-    """In every recorded match the legal moves of the player in control and the end are the reference player's."""
-    variant = described_variant(corpus)
-    moves = Moves(variant)
-    traces: Any = json.loads(gzip.decompress((corpus / "traces" / "blokbox_simple.json.gz").read_bytes()))
-
-    def encode(text: str) -> int:
-        piece, x, y = (int(word) for word in text.strip("()").split()[1:])
-        return BOARD_CELLS * (piece - 1) + SIDE * (y - 1) + x - 1
-
-    for match in traces["games"]:
-        position = variant.start.copy()
-        for ply, step in enumerate(match["steps"]):
-            player = ply % 2
-            legal = {encode(text) for text in step["legal"][player] if text != "noop"}
-            assert moves(position, player) == legal
-            assert step["terminal"] == (not legal)
-            if not step["terminal"]:
-                play(variant.tables, position, encode(step["joint"][player]))

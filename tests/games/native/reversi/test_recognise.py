@@ -16,8 +16,9 @@ from games.native.reversi.recognise import recognise
 from games.native.reversi.rules import ReversiVariant
 from games.native.reversi.verify import count_agreeing
 from protocol.kif import read_rulesheet, write
-from protocol.scramble import make_scrambler
 from tests import circuits
+from tests.games.gdl import disguise
+from tests.matches import goals, random_match
 
 DIRECTIONS = [("same", "up"), ("up", "up"), ("up", "same"), ("up", "down"), ("same", "down"), ("down", "down"),
               ("down", "same"), ("down", "up")]  # fmt: skip
@@ -130,16 +131,7 @@ def recognised(rulesheet: tuple[Term, ...] | str, positions: int = 3000) -> Reve
 
 def disguised(rulesheet: tuple[Term, ...], seed: int) -> tuple[Term, ...]:
     """The rulesheet with other names, and rules and literals in another order."""
-    generator = random.Random(seed)
-    scrambler = make_scrambler("dresden" if seed % 2 else "ggp-base", seed)
-    rules = [scrambler.scramble(rule) for rule in rulesheet]
-    generator.shuffle(rules)
-    for index, rule in enumerate(rules):
-        if rule[0] == "<=" and len(rule) > 3:
-            body = list(rule[2:])
-            generator.shuffle(body)
-            rules[index] = (*rule[:2], *body)
-    return read_rulesheet("\n".join(write(rule) for rule in rules))
+    return tuple(disguise.disguised(rulesheet, (), "dresden" if seed % 2 else "ggp-base", seed)[0])
 
 
 @pytest.mark.parametrize(
@@ -199,19 +191,15 @@ def test_binding_translates_both_ways() -> None:
     machine = machine_of(sheet(6, 6, blanks=True))
     binding = recognise(machine, positions=3000)
     assert binding is not None
-    generator = random.Random(3)
-    state = machine.initial()
-    position = binding.position(machine.facts(state))
+    position = binding.position(machine.facts(machine.initial()))
     assert position == binding.variant.initial()
-    while not machine.terminal(state):
+    for before, joint, state in random_match(machine, random.Random(3)):
         for colour in (0, 1):
-            assert set(machine.legal(state, colour)) == binding.legal(position, colour)
-        joint = [generator.choice(machine.legal(state, colour)) for colour in (0, 1)]
+            assert set(machine.legal(before, colour)) == binding.legal(position, colour)
         position = binding.variant.play(position, binding.cell(position.turn, joint[position.turn]))
-        state = machine.next(state, joint)
         assert binding.facts(position) == machine.facts(state)
     assert binding.variant.terminal(position)
-    assert [machine.goal(state, colour) for colour in (0, 1)] == [binding.goal(position, colour) for colour in (0, 1)]
+    assert goals(machine, state) == [binding.goal(position, colour) for colour in (0, 1)]
 
 
 def test_disagreement_is_counted() -> None:

@@ -7,42 +7,21 @@ import random
 import pytest
 
 from games.native.reversi.rules import ReversiPosition, ReversiVariant, cells_of, rectangle
+from tests.games.bits.test_board8x8 import plain_flips
 from tests.instruments.reversi_perft import perft
 
 SIX_BY_SIX = ReversiVariant(rectangle(6, 6), (1 << 19 | 1 << 26, 1 << 18 | 1 << 27))
 
 
-def captures(cell: int, player: int, opponent: int) -> int:
-    """The discs turned by playing on `cell`, walking one cell at a time."""
-    turned = 0
-    for row_step in (-1, 0, 1):
-        for column_step in (-1, 0, 1):
-            row, column = divmod(cell, 8)
-            line = 0
-            while True:
-                row, column = row + row_step, column + column_step
-                bit = 1 << (8 * row + column) if 0 <= row < 8 and 0 <= column < 8 else 0
-                if not bit & opponent:
-                    break
-                line |= bit
-            if bit & player:
-                turned |= line
-    return turned
-
-
-@pytest.mark.parametrize(
-    ("depth", "leaves"),
-    list(enumerate((1, 4, 12, 56, 244, 1396, 8200, 55092, 390216, 3005288, 24571284))),
-)
+@pytest.mark.parametrize(("depth", "leaves"), [(0, 1), (1, 4), (5, 1396), (9, 3005288)])
 def test_perft_standard(depth: int, leaves: int) -> None:
     """The standard board has the published leaf counts, passes being plies and finished games one leaf."""
     assert perft(ReversiVariant(), depth) == leaves
 
 
-@pytest.mark.parametrize(("depth", "leaves"), list(enumerate((1364, 7604, 47740, 308716, 2114912, 14976684), start=5)))
-def test_perft_six_by_six(depth: int, leaves: int) -> None:
+def test_perft_six_by_six() -> None:
     """A smaller board is embedded without its missing cells ever being played on."""
-    assert perft(SIX_BY_SIX, depth, count_finished=False) == leaves
+    assert perft(SIX_BY_SIX, 9, count_finished=False) == 2114912
 
 
 @pytest.mark.parametrize(
@@ -60,7 +39,7 @@ def test_moves_agree_with_a_walk_over_cells(playable: int) -> None:
                 discs[generator.randrange(2)] |= 1 << cell
         position = ReversiPosition((discs[0], discs[1]), generator.randrange(2))
         expected = {
-            cell: captures(cell, position.player, position.opponent) for cell in cells_of(variant.empty(position))
+            cell: plain_flips(cell, position.player, position.opponent) for cell in cells_of(variant.empty(position))
         }
         assert variant.moves(position) == sum(1 << cell for cell, turned in expected.items() if turned)
         for cell, turned in expected.items():
