@@ -493,3 +493,17 @@ def test_says_nothing_where_it_has_no_move(own: Compile, board: Board) -> None:
     opinions: list[Opinion] = []
     engine.think(np.zeros(1, np.uint8), opinions.append, UNLIMITED)
     assert opinions == []
+
+
+def test_more_exploration_multiplies_what_the_game_wants(own: Compile, think: Think) -> None:
+    """Before and after goals of random play have scaled the weights; and back again."""
+    engines = [TreeSearch(own("connect_four"), 0, threads=1, memory_bytes=1 << 20, seed=3) for _ in range(3)]
+    for engine, factor in zip(engines, (1.0, 8.0, 8.0), strict=True):
+        engine.begin(own("connect_four").initial())
+        engine.explore(factor)
+        for _ in range(2):
+            engine._scheduler.scale_exploration(np.zeros(1, np.uint8))
+    engines[2].explore(1.0)
+    plain, more, back = (engine._parameters.exploration for engine in engines)
+    assert more == pytest.approx(8.0 * plain)
+    assert back == pytest.approx(plain)
