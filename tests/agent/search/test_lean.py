@@ -8,7 +8,6 @@ import pytest
 
 from agent.lab.tournament.engine_player import make_named_engine
 from agent.search.engine import Engine, Limit, consider
-from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, PLANNING, TREE, kernel_groups
 from agent.search.lean import LeanSearch, on_lean
 from agent.search.registry import engines_for
 from agent.search.tree.engine import TreeSearch
@@ -19,12 +18,6 @@ from tests.circuits import machine_with_lean
 from tests.connection_games import labelled_hex
 
 NODES = Limit(nodes=400)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
-    for group in (CIRCUIT, TREE, PLANNING, ALPHA_BETA):
-        kernel_groups()[group].load()
 
 
 @pytest.fixture

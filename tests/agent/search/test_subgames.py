@@ -11,7 +11,6 @@ import pytest
 from agent.search import subgames as playing
 from agent.search.choosing.general import GeneralSearch, make_engine
 from agent.search.engine import UNLIMITED, Candidate, Engine, Limit, Opinion, Report, Score, StopFlag
-from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE, kernel_groups
 from agent.search.subgames import SubgameSearch
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import Subgame, find_subgames
@@ -19,12 +18,6 @@ from games.machine import State, Term
 from tests.agent.search.stopping import StopWhen, never
 from tests.circuits import Compile, own_machine
 from tests.heaps import ALTERNATING
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
-    for group in (CIRCUIT, TREE, ALPHA_BETA):
-        kernel_groups()[group].load()
 
 
 @pytest.fixture

@@ -166,14 +166,6 @@ def test_dead_ends_and_forced_moves(machine_of: Compile) -> None:
     assert searcher.work.counts[REFUSED] == 1
 
 
-def test_simultaneous_choices_are_refused(own: Compile) -> None:
-    """A state in which both roles choose has no children."""
-    machine = own("rock_paper_scissors")
-    searcher = new_searcher(machine, 1)
-    assert place_root(searcher.game, machine.pack(machine.initial())) == 0
-    assert searcher.work.counts[REFUSED] == 1
-
-
 @pytest.mark.parametrize("moves", [MAX_CHILDREN, MAX_CHILDREN + 1])
 def test_too_many_moves_are_refused(machine_of: Compile, moves: int) -> None:
     """There is room for that many children, and no more."""

@@ -78,16 +78,6 @@ def test_same_results_of_tic_tac_toe(own: Compile, random_states: States) -> Non
     assert results == {-1, 0, 1}
 
 
-@pytest.mark.parametrize("size", [5, 8, 11, 13])
-def test_wins_at_the_end_are_found(machine_of: Compile, size: int) -> None:
-    """The heap is won or lost from the start."""
-    machine = machine_of(heap(size))
-    plain = Plain(machine, new_searcher(machine, size, quiescence=True))
-    found = score(plain, machine.initial(), DEEP, 0)
-    assert abs(found) > WON
-    assert same(found, plain.score(machine.initial(), 0, DEEP))
-
-
 def test_windows_bound_the_score(machine_of: Compile, random_states: States) -> None:
     """A null window shows on which side of it the score lies; the bound is right."""
     machine = machine_of(heap(12))

@@ -119,29 +119,6 @@ def test_what_says_more_is_taken(
     assert read_entries(searcher.game.table, key) == data(*(told if taken else there))
 
 
-def test_depths_and_kinds_are_read_as_the_kernels_write_them(own: Compile) -> None:
-    """`sharing` and the kernels agree on the layout of an entry."""
-    machine = own("connect_four")
-    searcher = new_searcher(machine, 1)
-    searcher.iterate(searcher.place(machine.pack(machine.initial())), 4, NO_STOP)
-    data = read_entries(searcher.game.table, searcher.root_keys)
-    found = data[data != 0]
-    depths = {int(entry >> DEPTH_AT) & 0xFF for entry in found}
-    assert {int(depth_of.py_func(entry)) for entry in found} == depths == {3}
-    assert [int(kind_of.py_func(entry)) for entry in found] == [int(entry >> KIND_AT) & 3 for entry in found]
-
-
-def test_deeper_entries_stay(own: Compile) -> None:
-    """Shallower entries of others do not replace them."""
-    machine = own("connect_four")
-    shallow, deep = new_searcher(machine, 1), new_searcher(machine, 1)
-    for searcher, depth in ((shallow, 2), (deep, 4)):
-        searcher.iterate(searcher.place(machine.pack(machine.initial())), depth, NO_STOP)
-    kept = read_entries(deep.game.table, deep.root_keys)
-    write_entries(deep, deep.root_keys, read_entries(shallow.game.table, shallow.root_keys))
-    assert np.array_equal(read_entries(deep.game.table, deep.root_keys), kept)
-
-
 def test_a_search_with_a_helper_proves_what_is_true(machine_of: Compile, random_states: States) -> None:
     """Wins and losses, in a game in which a role may move twice in a row."""
     machine = machine_of(heap(9))

@@ -153,37 +153,35 @@ def mark(x: int, y: int) -> Term:
     return ("mark", str(x), str(y))
 
 
-def test_proves_a_mate_in_one(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
-    """The winning move is found, proven, and reported without waiting for the flag."""
-    machine = own("tic_tac_toe")
-    opinion = opinion_at(machine, board("xx.", "oo.", "...", turn="x"), 0)
-    assert (opinion.move, opinion.score.goal, opinion.final) == (mark(3, 1), 100.0, True)
-
-
-def test_proves_a_mate_in_two(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
-    """A fork wins whatever the opponent does; the opponent knows that it is lost."""
-    machine = own("tic_tac_toe")
-    fork = board("x..", ".o.", "o.x", turn="x")
-    opinion = opinion_at(machine, fork, 0)
-    assert (opinion.move, opinion.score.goal, opinion.final) == (mark(3, 1), 100.0, True)
-    lost = machine.next(fork, [mark(3, 1), "noop"])
-    opinion = opinion_at(machine, lost, 1)
-    assert (opinion.score.goal, opinion.final) == (0.0, True)
-
-
-def test_proves_the_only_defence(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
-    """Against a threat only one move does not lose; a whole small game is proven a draw."""
-    machine = own("tic_tac_toe")
-    opinion = opinion_at(machine, board("xx.", ".o.", "...", turn="o"), 1)
-    assert opinion.move == mark(3, 1)
-    opinion = opinion_at(machine, machine.initial(), 0)
-    assert (opinion.score.goal, opinion.final) == (50.0, True)
-
-
-def test_waits_with_an_opinion_where_it_has_no_choice(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
-    """The only legal move is reported, with the value of the next position."""
-    opinion = opinion_at(own("tic_tac_toe"), board("xx.", "oo.", "...", turn="x"), 1)
-    assert (opinion.move, opinion.score.goal) == ("noop", 0.0)
+@pytest.mark.parametrize(
+    ("rows", "turn", "role", "move", "goal"),
+    [
+        (("xx.", "oo.", "..."), "x", 0, mark(3, 1), 100.0),
+        # A fork wins whatever the opponent does; the opponent knows that it is lost.
+        (("x..", ".o.", "o.x"), "x", 0, mark(3, 1), 100.0),
+        (("x.x", ".o.", "o.x"), "o", 1, None, 0.0),
+        # Against a threat only one move does not lose.
+        (("xx.", ".o.", "..."), "o", 1, mark(3, 1), None),
+        (("...", "...", "..."), "x", 0, None, 50.0),
+        # The only legal move is reported, with the value of the next position.
+        (("xx.", "oo.", "..."), "x", 1, "noop", 0.0),
+    ],
+)
+def test_proves_endings(
+    own: Compile,
+    opinion_at: OpinionAt,
+    board: Board,
+    rows: Sequence[str],
+    turn: str,
+    role: int,
+    move: Term,
+    goal: float,
+) -> None:
+    """Wins, losses and draws are reported without waiting for the flag."""
+    opinion = opinion_at(own("tic_tac_toe"), board(*rows, turn=turn), role)
+    assert move in (None, opinion.move)
+    assert goal in (None, opinion.score.goal)
+    assert opinion.final
 
 
 def play_alone(machine: CircuitMachine, think: Think) -> tuple[int | None, list[bool]]:
