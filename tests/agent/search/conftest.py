@@ -14,7 +14,7 @@ from agent.search.tree.store import new_tree
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests import circuits
-from tests.agent.search.stopping import StopWhen, never
+from tests.agent.search.thinking import opinions_of
 from tests.circuits import Compile
 
 Think = Callable[..., Opinion]
@@ -54,10 +54,7 @@ def think() -> Think:
     """The last opinion of an engine that makes some playouts (or a few more), or thinks until it stops by itself."""
 
     def run(engine: TreeSearch, playouts: int | None = None) -> Opinion:
-        opinions: list[Opinion] = []
-        with StopWhen(never) as stop:
-            engine.think(stop.flag, opinions.append, Limit(nodes=playouts))
-        return opinions[-1]
+        return opinions_of(engine, Limit(nodes=playouts))[-1]
 
     return run
 

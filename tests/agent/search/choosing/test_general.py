@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable
 from random import Random
@@ -16,7 +15,7 @@ from agent.search.choosing import trial as trying
 from agent.search.choosing.general import GeneralSearch, make_engine
 from agent.search.choosing.guided_playouts import gain_by_averages
 from agent.search.choosing.variants import MOVE_AVERAGES, VariantTrials
-from agent.search.engine import Limit, Opinion, StopFlag
+from agent.search.engine import Engine, Limit, Opinion, StopFlag
 from agent.search.learning import first_evaluation
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import engines_for
@@ -25,6 +24,7 @@ from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.pvs.sheets import COOPERATION, heap
 from tests.agent.search.stopping import StopWhen, never
+from tests.agent.search.thinking import play_match
 from tests.circuits import Compile
 from tests.processes import PATIENCE, until
 
@@ -82,17 +82,18 @@ def test_plays_a_whole_match(own: Compile, machine_of: Compile, name: str, playe
     sheets = {"heap": heap(13), "cooperation": COOPERATION}
     machine = machine_of(sheets[name]) if name in sheets else own(name.replace("-", "_"))
     for role in (0, 1):
-        rng = random.Random(3)
-        engine, state = prepared(machine, role), machine.initial()
-        while not machine.terminal(state):
-            opinions = think(engine, 3 if name != "heap" else 10_000)
-            assert all(opinion.move in machine.legal(state, role) for opinion in opinions)
-            assert engine.name == player
-            other = rng.choice(machine.legal(state, 1 - role))
-            joint = (opinions[-1].move, other) if role == 0 else (other, opinions[-1].move)
-            state = machine.next(state, joint)
-            engine.advance(joint, state)
-        assert name != "heap" or machine.goal(state, role) == 100
+        engine = prepared(machine, role)
+        searched: set[str] = set()
+
+        def choose(engine: Engine, searched: set[str] = searched) -> Opinion:
+            assert isinstance(engine, GeneralSearch)
+            found = think(engine, 3 if name != "heap" else 10_000)[-1]
+            searched.add(engine.name)
+            return found
+
+        _, end = play_match(machine, {role: engine}, choose, seed=3)
+        assert searched == {player}
+        assert name != "heap" or machine.goal(end, role) == 100
 
 
 @pytest.mark.parametrize("role", [0, 1])

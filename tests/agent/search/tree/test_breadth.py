@@ -75,18 +75,6 @@ def test_states_of_many_words_are_told_apart(machine_of: Compile) -> None:
     assert closing_at[0] > WIDE
 
 
-def test_a_thread_alone_hurries_when_few_states_are_left(own: Compile) -> None:
-    """It enumerates in nine slices of ten, before that in three of four."""
-    machine = own("eight_puzzle")
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
-    engine.begin(machine.initial())
-    scheduler = engine._scheduler
-    assert scheduler._enumeration is not None
-    assert [scheduler._enumerates_now(0) for _ in range(20)].count(True) == 15
-    scheduler._enumeration._most_open = 1 << 20
-    assert [scheduler._enumerates_now(0) for _ in range(20)].count(True) >= 18
-
-
 def test_stops_where_memory_ends(own: Compile) -> None:
     """A full store is reported."""
     machine = own("eight_puzzle")
