@@ -168,7 +168,7 @@ class Stage:
     def _maker(self, fake: Callable[..., object]) -> Callable[..., object]:
         return lambda *arguments, **options: fake(self, *arguments, **options)
 
-    def _make_playing(self, *arguments: Any, **options: object) -> FakeTree:
+    def _make_playing(self, *arguments: Any, **options: Any) -> FakeTree:
         self.playing = FakeTree(self, *arguments, **options)
         return self.playing
 
