@@ -7,16 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from agent.search.engine import Limit, Opinion
-from agent.search.learning.warming import warm_kernels as warm_alpha_beta
+from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, PLANNING, TREE, kernel_groups
 from agent.search.tree import engine as tree_engine
 from agent.search.tree.engine import TreeSearch
-from agent.search.tree.engine import warm_kernels as warm_tree
 from agent.search.tree.store import new_tree
-from games.gdl.compile import warm_kernels as warm_circuits
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from tests import circuits
-from tests.agent.search.stopping import StopWhen, never
+from tests.agent.search.thinking import opinions_of
 from tests.circuits import Compile
 
 Think = Callable[..., Opinion]
@@ -56,10 +54,7 @@ def think() -> Think:
     """The last opinion of an engine that makes some playouts (or a few more), or thinks until it stops by itself."""
 
     def run(engine: TreeSearch, playouts: int | None = None) -> Opinion:
-        opinions: list[Opinion] = []
-        with StopWhen(never) as stop:
-            engine.think(stop.flag, opinions.append, Limit(nodes=playouts))
-        return opinions[-1]
+        return opinions_of(engine, Limit(nodes=playouts))[-1]
 
     return run
 
@@ -70,13 +65,8 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_engine, "new_tree", lambda programs, words, memory: new_tree(programs, words, 1 << 20))
 
 
-@pytest.fixture(scope="session")
-def tree_kernels() -> None:
-    """The kernels of tree search, compiled."""
-    warm_tree(warm_circuits())
-
-
-@pytest.fixture(scope="session")
-def alpha_beta_kernels(tree_kernels: None) -> None:
-    """The kernels of alpha-beta and of learning, compiled."""
-    warm_alpha_beta(warm_circuits())
+@pytest.fixture(scope="session", autouse=True)
+def _kernels() -> None:
+    """Compiles the kernels of general engines before the first test."""
+    for group in (CIRCUIT, TREE, PLANNING, ALPHA_BETA):
+        kernel_groups()[group].load()

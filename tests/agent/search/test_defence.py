@@ -12,7 +12,6 @@ from tests.agent.search.lost_games import HEAPS, STONE, ErringOpponent
 from tests.circuits import Compile
 
 
-@pytest.mark.usefixtures("tree_kernels")
 @pytest.mark.parametrize("sheet", [STONE, HEAPS])
 def test_a_lost_seat_makes_the_most_of_errors(machine_of: Compile, sheet: str) -> None:
     """Against a player who errs now and then its chances are nearly the best there are."""

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from agent.lab.tournament.engine_player import make_named_engine
 from agent.search.engine import Engine, Limit, consider
-from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, PLANNING, TREE, kernel_groups
 from agent.search.lean import LeanSearch, on_lean
 from agent.search.registry import engines_for
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine, Term
 from tests.agent.search.teams import CannedTeam
+from tests.agent.search.thinking import opinions_of, play_match
 from tests.circuits import machine_with_lean
 from tests.connection_games import labelled_hex
 
 NODES = Limit(nodes=400)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
-    for group in (CIRCUIT, TREE, PLANNING, ALPHA_BETA):
-        kernel_groups()[group].load()
 
 
 @pytest.fixture
@@ -41,20 +33,12 @@ def small_search(machine: StateMachine, role: int) -> Engine:
 
 def test_an_engine_follows_a_match_of_the_whole_game(machine: CircuitMachine) -> None:
     """It plays legal moves to the end, and wins against random ones."""
-    rng = random.Random(1)
     engine = small_search(machine, 0)
     assert isinstance(engine, LeanSearch)
-    state = machine.initial()
-    engine.begin(state)
-    while not machine.terminal(state):
-        legal = [machine.legal(state, role) for role in range(2)]
-        opinion = consider(engine, legal[0], NODES)
-        assert opinion.move in legal[0]
-        assert {candidate.move for candidate in opinion.candidates} <= set(legal[0])
-        joint_move = (opinion.move, rng.choice(legal[1]))
-        state = machine.next(state, joint_move)
-        engine.advance(joint_move, state)
-    assert machine.goal(state, 0) == 100
+    turns, end = play_match(machine, {0: engine}, lambda engine: opinions_of(engine, NODES)[-1])
+    moves = set(machine.game.moves[0])
+    assert all({one.move for one in turn[0].candidates} <= moves for turn in turns)
+    assert machine.goal(end, 0) == 100
 
 
 def test_a_win_is_found_from_a_state_of_the_whole_game(machine: CircuitMachine) -> None:

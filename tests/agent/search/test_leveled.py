@@ -37,7 +37,6 @@ def moves_of(machine: StateMachine, level: Level) -> list[tuple[Term, ...]]:
     return moves
 
 
-@pytest.mark.usefixtures("tree_kernels")
 @pytest.mark.parametrize("game", ["connect_four", "reversi", "three_way_line", "rock_paper_scissors", "eight_puzzle"])
 def test_a_throttled_process_plays_the_same_match(own: Compile, game: str) -> None:
     """Also with two busy processes on the same core, each move of a level is the same."""
@@ -53,7 +52,6 @@ def test_a_level_without_a_circuit_plays_the_same_match_each_time() -> None:
     assert moves_of(machine, Level(nodes=20)) == moves_of(machine, Level(nodes=20))
 
 
-@pytest.mark.usefixtures("tree_kernels")
 def test_the_turn_is_over_when_the_nodes_are_used_up(own: Compile) -> None:
     """The last opinion is final, long before any clock, and was found by about the level's number of playouts."""
     machine = own("reversi")
@@ -68,7 +66,6 @@ def test_the_turn_is_over_when_the_nodes_are_used_up(own: Compile) -> None:
     assert LEVELS["normal"].nodes <= opinions[-1].info["playouts"] <= 1.5 * LEVELS["normal"].nodes  # type: ignore[operator]
 
 
-@pytest.mark.usefixtures("tree_kernels")
 def test_a_stop_ends_the_learning(own: Compile) -> None:
     """Where the clock is too short to learn from all matches, the turn still ends with it."""
     machine = own("reversi")
@@ -86,7 +83,6 @@ def test_a_player_is_named_after_its_level_or_its_number_of_nodes() -> None:
     assert [level_of(name) for name in ("agent", "agent:", "agent:hard", "agent:0", "easy", "random")] == [None] * 6
 
 
-@pytest.mark.usefixtures("tree_kernels")
 def test_an_only_move_is_not_thought_about(own: Compile) -> None:
     """It is answered at once: how far a search came until the next turn would depend on time."""
     machine = own("reversi")

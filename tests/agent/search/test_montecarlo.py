@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from agent.search.engine import UNLIMITED, Limit, Opinion, StopFlag, consider
+from agent.search.engine import UNLIMITED, Limit, Opinion, consider
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import engines_for
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
-from games.machine import State, Term
+from games.machine import State, StateMachine, Term
 from tests.circuits import machine_of
 from tests.matches import interpreter_of, rules_of
 
@@ -49,39 +48,27 @@ MATCHING = """
 """Both choose at once."""
 
 
+def search_of(game: StateMachine, role: int = 0) -> MonteCarlo:
+    """A search at the start of the match."""
+    engine = MonteCarlo(game, role, seed=1)
+    engine.begin(game.initial())
+    return engine
+
+
 def think(engine: MonteCarlo, playouts: int) -> list[Opinion]:
-    """All opinions of an engine that makes some playouts, always the same, or stops by itself."""
-    random.seed(1)
+    """All opinions of an engine that makes some playouts, or stops by itself."""
     opinions: list[Opinion] = []
     engine.think(np.zeros(1, np.uint8), opinions.append, Limit(nodes=playouts))
     return opinions
 
 
-def test_better_end_is_found() -> None:
-    """The move to the better goal is preferred, with its value."""
+def test_better_end_is_found_and_kept() -> None:
+    """The move to the better goal is preferred, with its value; what was searched below it still counts later."""
     game = interpreter_of(TWO_STEPS)
-    engine = MonteCarlo(game, 0)
-    engine.begin(game.initial())
+    engine = search_of(game)
     best = think(engine, 300)[-1]
     assert best.move == "right"
     assert best.score.goal == pytest.approx(100)
-
-
-def test_forced_move_is_proven() -> None:
-    """With one legal move there is nothing to think about."""
-    game = interpreter_of(TWO_STEPS)
-    engine = MonteCarlo(game, 0)
-    engine.begin(game.initial())
-    engine.advance(("left",), game.next(game.initial(), ("left",)))
-    assert think(engine, 300) == [Opinion("on", final=True)]
-
-
-def test_tree_is_kept_when_the_match_goes_on() -> None:
-    """What was searched below the move that is made still counts."""
-    game = interpreter_of(TWO_STEPS)
-    engine = MonteCarlo(game, 0)
-    engine.begin(game.initial())
-    think(engine, 300)
     root = engine._root
     assert root is not None
     visits = root.visits_of[0][root.moves[0].index("right")]
@@ -91,83 +78,67 @@ def test_tree_is_kept_when_the_match_goes_on() -> None:
     assert engine._root.visits == visits - 1
 
 
+def test_forced_move_is_proven() -> None:
+    """With one legal move there is nothing to think about."""
+    game = interpreter_of(TWO_STEPS)
+    engine = search_of(game)
+    engine.advance(("left",), game.next(game.initial(), ("left",)))
+    assert think(engine, 300) == [Opinion("on", final=True)]
+
+
 def test_simultaneous_moves_are_played() -> None:
-    """Where both choose at once, neither side is sure of anything."""
-    game = interpreter_of(MATCHING)
+    """Where both choose at once, neither side is sure of anything. There is an opinion at once and after each
+    playout."""
     for role in range(2):
-        engine = MonteCarlo(game, role)
-        engine.begin(game.initial())
-        best = think(engine, 300)[-1]
-        assert best.move in ("heads", "tails")
-        assert best.score is not None
-        assert 20 < best.score.goal < 80
+        opinions = think(search_of(interpreter_of(MATCHING), role), 300)
+        assert opinions[-1].move in ("heads", "tails")
+        assert opinions[-1].score is not None
+        assert 20 < opinions[-1].score.goal < 80
+        assert [opinion.info.get("playouts") for opinion in opinions] == [None, *range(1, 301)]
 
 
-def test_search_ends_after_its_playouts() -> None:
-    """There is an opinion at once, and one after each playout."""
-    game = interpreter_of(MATCHING)
-    engine = MonteCarlo(game, 0)
-    engine.begin(game.initial())
-    opinions = think(engine, 100)
-    assert [opinion.info.get("playouts") for opinion in opinions] == [None, *range(1, 101)]
+class Watched(Interpreter):
+    """Raises the stop flag when it is used for the n-th time in a way; counts its uses after that."""
 
-
-class Asked(Interpreter):
-    """Has the stop flag raised when it is asked for a successor for the n-th time; counts what it is asked then."""
-
-    def __init__(self, rules: str, stop: StopFlag, successors: int) -> None:
+    def __init__(self, rules: str, way: str, uses: int) -> None:
         super().__init__(rules_of(rules))
-        self._stop = stop
-        self._left = successors
-        self.asked_after = 0
+        self.stop = np.zeros(1, np.uint8)
+        self._way, self._left = way, uses
+        self.used_after = 0
+
+    def _use(self, way: str) -> None:
+        self.used_after += int(self.stop[0])
+        self._left -= way == self._way
+        self.stop[0] |= self._left == 0
 
     def legal(self, state: State, role: int) -> list[Term]:
-        self.asked_after += int(self._stop[0])
+        self._use("legal")
         return super().legal(state, role)
 
     def terminal(self, state: State) -> bool:
-        self.asked_after += int(self._stop[0])
+        self._use("terminal")
         return super().terminal(state)
 
     def next(self, state: State, moves: Sequence[Term]) -> State:
-        self.asked_after += int(self._stop[0])
-        self._left -= 1
-        if not self._left:
-            self._stop[0] = 1
+        self._use("next")
         return super().next(state, moves)
+
+    @contextmanager
+    def interruptible(self, condition: Callable[[], bool]) -> Iterator[None]:
+        def watched() -> bool:
+            self._use("poll")
+            return condition()
+
+        with super().interruptible(watched):
+            yield
 
 
 @pytest.mark.parametrize("successors", [1, 10, 11, 12, 13])
 def test_search_stops_in_the_middle_of_a_playout(successors: int) -> None:
     """Wherever it is, the machine is asked nothing more once the flag is raised."""
-    stop = np.zeros(1, np.uint8)
-    game = Asked(rulesheets.text("tic_tac_toe"), stop, successors)
-    engine = MonteCarlo(game, 0)
-    engine.begin(game.initial())
-    engine.think(stop, lambda opinion: None, UNLIMITED)
-    assert game.asked_after == 0
-
-
-class Polled(Interpreter):
-    """Has the stop flag raised when its condition to be interrupted is looked at for the n-th time."""
-
-    def __init__(self, rules: str, stop: StopFlag, polls: int) -> None:
-        super().__init__(rules_of(rules))
-        self._stop = stop
-        self._left = polls
-        self.polled_after = 0
-
-    @contextmanager
-    def interruptible(self, condition: Callable[[], bool]) -> Iterator[None]:
-        def watched() -> bool:
-            self.polled_after += int(self._stop[0])
-            self._left -= 1
-            if not self._left:
-                self._stop[0] = 1
-            return condition()
-
-        with super().interruptible(watched):
-            yield
+    game = Watched(rulesheets.text("tic_tac_toe"), "next", successors)
+    search_of(game).think(game.stop, lambda opinion: None, UNLIMITED)
+    assert game.used_after == 0
 
 
 def test_search_stops_in_the_middle_of_a_step() -> None:
@@ -180,14 +151,11 @@ def test_search_stops_in_the_middle_of_a_step() -> None:
         f"(<= (legal solo (all {' '.join(names)})) (not (true start)) {body}) (<= (next later) (true start))"
         "(<= terminal (true never)) (goal solo 50)"
     )
-    stop = np.zeros(1, np.uint8)
-    game = Polled(rules, stop, 5)
-    engine = MonteCarlo(game, 0)
-    engine.begin(game.initial())
+    game = Watched(rules, "poll", 5)
     opinions: list[Opinion] = []
-    engine.think(stop, opinions.append, UNLIMITED)
+    search_of(game).think(game.stop, opinions.append, UNLIMITED)
     assert opinions[-1].move in ("left", "right")
-    assert game.polled_after == 0
+    assert game.used_after == 0
     assert game.legal(game.initial(), 0) == ["left", "right"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -11,20 +11,13 @@ import pytest
 from agent.search import subgames as playing
 from agent.search.choosing.general import GeneralSearch, make_engine
 from agent.search.engine import UNLIMITED, Candidate, Engine, Limit, Opinion, Report, Score, StopFlag
-from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE, kernel_groups
 from agent.search.subgames import SubgameSearch
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import Subgame, find_subgames
 from games.machine import State, Term
-from tests.agent.search.stopping import StopWhen, never
+from tests.agent.search.thinking import opinions_of
 from tests.circuits import Compile, own_machine
 from tests.heaps import ALTERNATING
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
-    for group in (CIRCUIT, TREE, ALPHA_BETA):
-        kernel_groups()[group].load()
 
 
 @pytest.fixture
@@ -67,14 +60,6 @@ def noting(machine: CircuitMachine, role: int) -> tuple[SubgameSearch, list[Noti
     return search, engines, whole
 
 
-def think(search: Engine, limit: Limit, until: Callable[[], bool] = never) -> list[Opinion]:
-    """All opinions until a condition holds, or the search ends by itself."""
-    found: list[Opinion] = []
-    with StopWhen(until) as stop:
-        search.think(stop.flag, found.append, limit)
-    return found
-
-
 @pytest.mark.parametrize("role", [0, 1])
 @pytest.mark.usefixtures("little_memory")
 def test_each_part_is_played_well(heaps: CircuitMachine, role: int) -> None:
@@ -84,7 +69,7 @@ def test_each_part_is_played_well(heaps: CircuitMachine, role: int) -> None:
     search.begin(heaps.initial())
     search.prepare(np.zeros(1, np.uint8), lambda opinion: None, Limit(0.2))
     assert not search.uses_start_clock
-    opinions = think(search, Limit(nodes=2000))
+    opinions = opinions_of(search, Limit(nodes=2000))
     assert opinions[-1].move == ("take", str(1 + role), "1")
     assert not any(opinion.final for opinion in opinions)
     assert "2 parts" in search.reason
@@ -93,7 +78,7 @@ def test_each_part_is_played_well(heaps: CircuitMachine, role: int) -> None:
 def test_the_turn_says_which_part(heaps: CircuitMachine) -> None:
     """All follow each joint move, one answers; what it has proven is proven of its part alone."""
     search, engines, whole = noting(heaps, 0)
-    (opinion,) = think(search, Limit(0.1), lambda: bool(engines[1].limits))
+    (opinion,) = opinions_of(search, Limit(0.1), lambda: bool(engines[1].limits))
     assert opinion.move == heaps.legal(heaps.initial(), 0)[-1]
     assert (opinion.score, opinion.final, opinion.line) == (Score(70.0), False, ())
     assert [one.score for one in opinion.candidates] == [Score(70.0)]
@@ -103,7 +88,7 @@ def test_the_turn_says_which_part(heaps: CircuitMachine) -> None:
     state = heaps.next(heaps.initial(), joint)
     search.advance(joint, state)
     assert [engine.joint_moves for engine in engines] == [[(joint[0], "(wait)")], [("(wait)", joint[1])]]
-    (opinion,) = think(search, Limit(0.1), lambda: Limit(0.1) in engines[1].limits)
+    (opinion,) = opinions_of(search, Limit(0.1), lambda: Limit(0.1) in engines[1].limits)
     assert opinion.move == heaps.legal(state, 0)[-1]
     assert opinion.move[1] == "2"
     assert Limit(0.1) in engines[1].limits
@@ -114,13 +99,13 @@ def test_parts_are_pondered_by_turns(heaps: CircuitMachine, monkeypatch: pytest.
     """But for those that are over, and no longer than until the stop."""
     monkeypatch.setattr(playing, "IDLE_SECONDS", 0.001)
     search, engines, _ = noting(heaps, 0)
-    assert think(search, UNLIMITED, lambda: len(engines[1].limits) > 2) == []
+    assert opinions_of(search, UNLIMITED, lambda: len(engines[1].limits) > 2) == []
     counts = [len(engine.limits) for engine in engines]
     assert abs(counts[0] - counts[1]) <= 1 < counts[0]
     # The first heap is empty: the match is over, and so is that part.
     state = heaps.state([("heap", "1", "0"), ("heap", "2", "3"), ("turn", "w", "2"), ("turn", "b", "1")])
     search.begin(state)
-    think(search, UNLIMITED, lambda: len(engines[1].limits) > counts[1] + 2)
+    opinions_of(search, UNLIMITED, lambda: len(engines[1].limits) > counts[1] + 2)
     assert len(engines[0].limits) == counts[0]
 
 
@@ -148,7 +133,7 @@ def test_whole_game_is_searched_where_no_part_can_tell(heaps: CircuitMachine) ->
     search.begin(heaps.initial())
     assert not made
     for _ in range(2):
-        (opinion,) = think(search, Limit(0.1))
+        (opinion,) = opinions_of(search, Limit(0.1))
         assert opinion.final
         assert (search.name, search.reason) == ("noting", "it was asked to")
     assert (made, whole.states, whole.limits) == ([whole], [heaps.initial()], [Limit(0.1), Limit(0.1)])

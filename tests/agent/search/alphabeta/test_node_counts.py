@@ -21,11 +21,11 @@ from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import EXACT, margins
 from agent.search.reversi.weights.shipped import TRAINED, weights_for
 from games.native.blokbox.rules import play
-from games.native.blokbox.variant import BlokboxVariant, Cell, Shape
+from games.native.blokbox.variant import BlokboxVariant, Cell
 from games.native.reversi.rules import ReversiPosition, cells_of
+from tests.agent.search.blokbox.sheet import variant_of
 from tests.instruments.training.blokbox.matches import MoveLister
 
-SIZE = 10
 PIECES: tuple[tuple[Cell, ...], ...] = (
     ((0, 0),),
     ((0, 0), (1, 0)),
@@ -42,14 +42,7 @@ PIECES: tuple[tuple[Cell, ...], ...] = (
 @pytest.fixture(scope="module")
 def blokbox() -> BlokboxVariant:
     """10x10 cells, nine pieces each without rotation."""
-
-    def anchors(cells: tuple[Cell, ...]) -> frozenset[Cell]:
-        columns, rows = SIZE - max(x for x, _ in cells), SIZE - max(y for _, y in cells)
-        return frozenset((x, y) for x in range(columns) for y in range(rows))
-
-    shapes = tuple(Shape(index, cells, anchors(cells)) for index, cells in enumerate(PIECES))
-    owned = frozenset(range(len(PIECES)))
-    return BlokboxVariant(SIZE, SIZE, shapes, (owned, owned), (frozenset({(3, 3)}), frozenset({(6, 6)})))
+    return variant_of(PIECES, 10, 10, ((3, 3), (6, 6)))
 
 
 def after_random_plies(variant: BlokboxVariant, seed: int, plies: int) -> NDArray[np.uint64]:

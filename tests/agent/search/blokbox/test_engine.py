@@ -14,7 +14,8 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 from games.native.blokbox.binding import BlokboxBinding
 from tests.agent.search.blokbox.sheet import own_binding
-from tests.agent.search.stopping import StopWhen, never
+from tests.agent.search.stopping import StopWhen
+from tests.agent.search.thinking import opinions_of, play_match
 from tests.circuits import own_machine
 from tests.matches import rules_of
 
@@ -32,14 +33,6 @@ def binding() -> BlokboxBinding:
     return own_binding()
 
 
-def think(engine: BlokboxEngine, visits: int | None = None) -> list[Opinion]:
-    """All opinions of an engine that makes some visits (or a few more), or thinks until the result is proven."""
-    opinions: list[Opinion] = []
-    with StopWhen(never) as stop:
-        engine.think(stop.flag, opinions.append, Limit(nodes=visits))
-    return opinions
-
-
 def late_state(machine: CircuitMachine, plies_left: int, seed: int) -> State:
     """A state some plies before the end of a random match."""
     sample = machine.random_matches(1, seed)
@@ -48,23 +41,11 @@ def late_state(machine: CircuitMachine, plies_left: int, seed: int) -> State:
 
 def test_match_between_two_engines(machine: CircuitMachine, binding: BlokboxBinding) -> None:
     """Two engines play a whole match by legal moves and agree on the winner."""
-    engines = [BlokboxEngine(machine, binding, role, capacity=CAPACITY) for role in (0, 1)]
-    state, agreed = machine.initial(), 0
-    for engine in engines:
-        engine.begin(state)
-    while not machine.terminal(state):
-        opinions = [think(engine, 20)[-1] for engine in engines]
-        joint = opinions[0].move, opinions[1].move
-        assert all(joint[role] in machine.legal(state, role) for role in (0, 1))
-        if opinions[0].final and opinions[1].final:
-            assert opinions[0].score is not None
-            assert opinions[1].score.goal == 100 - opinions[0].score.goal
-            agreed += 1
-        state = machine.next(state, joint)
-        if not machine.terminal(state):
-            for engine in engines:
-                engine.advance(joint, state)
-    assert agreed > 1
+    engines = {role: BlokboxEngine(machine, binding, role, capacity=CAPACITY) for role in (0, 1)}
+    turns, _ = play_match(machine, engines, lambda engine: opinions_of(engine, Limit(nodes=20))[-1])
+    sure = [turn for turn in turns if turn[0].final and turn[1].final]
+    assert len(sure) > 1
+    assert all(turn[0].score.goal + turn[1].score.goal == 100 for turn in sure)  # type: ignore[union-attr]
 
 
 def test_one_opinion_even_if_stopped_before(machine: CircuitMachine, binding: BlokboxBinding) -> None:
@@ -88,7 +69,7 @@ def test_endings_are_solved(machine: CircuitMachine, binding: BlokboxBinding) ->
         role = int(len(machine.legal(state, 0)) == 1)
         engine = BlokboxEngine(machine, binding, role, capacity=CAPACITY)
         engine.begin(state)
-        opinions = think(engine)
+        opinions = opinions_of(engine)
         assert opinions[-1].final
         assert opinions[-1].score.goal == (100 if wins(machine, state, role) else 0)
         if opinions[-1].score.goal == 100:
@@ -133,10 +114,10 @@ def test_searched_subtree_is_kept(machine: CircuitMachine, binding: BlokboxBindi
     engine = BlokboxEngine(machine, binding, 0, capacity=CAPACITY)
     state = machine.initial()
     engine.begin(state)
-    opinions = think(engine, 2_000)
+    opinions = opinions_of(engine, Limit(nodes=2_000))
     joint = opinions[-1].move, machine.legal(state, 1)[0]
     engine.advance(joint, machine.next(state, joint))
-    kept = think(engine, 1)
+    kept = opinions_of(engine, Limit(nodes=1))
     visits, new = kept[-1].info["visits"], kept[-1].info["new_visits"]
     assert isinstance(visits, int)
     assert isinstance(new, int)

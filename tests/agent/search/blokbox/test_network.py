@@ -17,40 +17,14 @@ from agent.search.blokbox.guiding.tuning import GeneralWeights, Tuning, tuning_f
 from agent.search.blokbox.weights import general
 from agent.search.blokbox.weights.networks import Geometry, lay_out, load, save, shipped_network
 from games.native.blokbox.rules import new_placement_workspace, play
-from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant, Cell, Shape
-from tests.agent.search.blokbox.sheet import own_binding
+from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant, Cell
+from tests.agent.search.blokbox.sheet import PIECES, own_binding, variant_of
 from tests.instruments.training.blokbox.learning import NetworkTrainer, new_network
 from tests.instruments.training.blokbox.matches import MoveLister
 from tests.instruments.training.blokbox.self_play import self_play
 
 Position = NDArray[np.uint64]
 GO = np.zeros(1, np.uint8)
-PIECES = [
-    [(0, 0)],
-    [(0, 0), (1, 0)],
-    [(0, 0), (0, 1), (0, 2)],
-    [(0, 0), (1, 0), (0, 1)],
-    [(0, 1), (1, 1), (1, 0), (2, 0)],
-]
-
-
-def variant_of(pieces: list[list[Cell]], width: int, height: int, starts: tuple[Cell, Cell]) -> BlokboxVariant:
-    shapes = tuple(
-        Shape(
-            index,
-            tuple(cells),
-            frozenset(
-                (x, y)
-                for x in range(width - max(dx for dx, _ in cells))
-                for y in range(height - max(dy for _, dy in cells))
-            ),
-        )
-        for index, cells in enumerate(pieces)
-    )
-    owned = frozenset(range(len(pieces)))
-    return BlokboxVariant(width, height, shapes, (owned, owned), (frozenset({starts[0]}), frozenset({starts[1]})))
-
-
 VARIANT = variant_of(PIECES, 6, 5, ((1, 1), (3, 3)))
 NET = new_network(len(PIECES), seed=3)
 

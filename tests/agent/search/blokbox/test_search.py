@@ -21,8 +21,8 @@ from agent.search.blokbox.weights import general, networks
 from games.gdl import compile as compiling
 from games.native.blokbox import recognise as recognising
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
-from games.native.blokbox.variant import TURN, BlokboxVariant, Shape
-from tests.agent.search.blokbox.sheet import own_binding
+from games.native.blokbox.variant import TURN
+from tests.agent.search.blokbox.sheet import PIECES, own_binding, variant_of
 from tests.circuits import own_machine
 from tests.instruments.__main__ import instrument
 from tests.instruments.training.blokbox.campaign import BlokboxCampaign, run
@@ -34,30 +34,8 @@ Position = NDArray[np.uint64]
 GO = np.zeros(1, np.uint8)
 
 
-def small_variant() -> BlokboxVariant:
-    """5x5 with five small pieces each: every position can be solved exhaustively after a few plies."""
-    pieces = [
-        [(0, 0)],
-        [(0, 0), (1, 0)],
-        [(0, 0), (0, 1), (0, 2)],
-        [(0, 0), (1, 0), (0, 1)],
-        [(0, 1), (1, 1), (1, 0), (2, 0)],
-    ]
-    shapes = tuple(
-        Shape(
-            index,
-            tuple(cells),
-            frozenset(
-                (x, y) for x in range(5 - max(dx for dx, _ in cells)) for y in range(5 - max(dy for _, dy in cells))
-            ),
-        )
-        for index, cells in enumerate(pieces)
-    )
-    owned = frozenset(range(len(pieces)))
-    return BlokboxVariant(5, 5, shapes, (owned, owned), (frozenset({(1, 1)}), frozenset({(3, 3)})))
-
-
-VARIANT = small_variant()
+VARIANT = variant_of(PIECES, 5, 5, ((1, 1), (3, 3)))
+"""Every position can be solved exhaustively after a few plies."""
 TABLES = VARIANT.tables
 WEIGHTS = general.load()
 TUNING = tuning_for(VARIANT, WEIGHTS)

@@ -13,18 +13,12 @@ from numpy.typing import NDArray
 from agent.search.blokbox.proving.regions import new_territory_workspace
 from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.native.blokbox.rules import list_moves, new_placement_workspace, placements, play
-from games.native.blokbox.variant import SIDE, SIDE_STEPS, TURN, BlokboxVariant, Cell, Shape
+from games.native.blokbox.variant import SIDE, SIDE_STEPS, TURN, BlokboxVariant, Cell
+from tests.agent.search.blokbox.sheet import anywhere
 
 Position = NDArray[np.uint64]
 SQUARE = ((0, 0), (1, 0), (0, 1), (1, 1))
 DOMINO = ((0, 0), (1, 0))
-
-
-def shape(piece: int, cells: tuple[Cell, ...], width: int, height: int) -> Shape:
-    """A shape that may lie anywhere on the board."""
-    columns = width - max(x for x, _ in cells)
-    rows = height - max(y for _, y in cells)
-    return Shape(piece, cells, frozenset((x, y) for x in range(columns) for y in range(rows)))
 
 
 def random_cells(rng: random.Random) -> tuple[Cell, ...]:
@@ -49,7 +43,7 @@ def random_variant(rng: random.Random) -> BlokboxVariant:
         for _ in range(rng.choice([1, 1, 2])):
             cells = random_cells(rng)
             if max(x for x, _ in cells) < width and max(y for _, y in cells) < height:
-                shapes.append(shape(piece, cells, width, height))
+                shapes.append(anywhere(piece, cells, width, height))
     board = [(x, y) for x in range(width) for y in range(height)]
     first, second, third = rng.sample(board, 3)
     owned = tuple(frozenset(rng.sample(range(pieces), rng.randint(pieces // 2, pieces))) for _ in range(2))
@@ -122,7 +116,7 @@ def test_verdicts_are_true() -> None:
 def test_more_territory_wins(turn: int, result: int) -> None:
     """Where the players share no cell, the one with more placements wins, whoever is to move."""
     width, height = 12, 4
-    shapes = (shape(0, SQUARE, width, height), shape(1, DOMINO, width, height))
+    shapes = (anywhere(0, SQUARE, width, height), anywhere(1, DOMINO, width, height))
     # A wall of both colours, and behind it four cells for the second player: for one piece, not for two.
     wall = frozenset((8, y) for y in range(height)), frozenset((9, y) for y in range(height))
     blocked = frozenset({(10, 3), (11, 3), (11, 0)})
@@ -137,7 +131,7 @@ def test_more_territory_wins(turn: int, result: int) -> None:
 
 def test_shared_cells_leave_it_open() -> None:
     """While both players can cover the same cells only, there is no verdict."""
-    shapes = (shape(0, DOMINO, 4, 3),)
+    shapes = (anywhere(0, DOMINO, 4, 3),)
     pieces = frozenset({0})
     variant = BlokboxVariant(4, 3, shapes, (pieces, pieces), (frozenset({(0, 0)}), frozenset({(3, 2)})))
     match = Match(variant)

@@ -10,7 +10,6 @@ from agent.search.choosing.general import GeneralSearch
 from agent.search.engine import Limit, Opinion, Score, limited
 from agent.search.evaluation.features import find_features
 from agent.search.evaluation.network import linear_evaluation
-from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, TREE, kernel_groups
 from agent.search.learning.learner import Learner
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
@@ -57,12 +56,6 @@ REPLIES = """
 """`w` chooses the number of replies by which `b` loses a won match."""
 
 ORDERS = [("aa", "bb", "cc"), ("cc", "bb", "aa"), ("bb", "aa", "cc")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kernels() -> None:
-    for group in (CIRCUIT, TREE, ALPHA_BETA):
-        kernel_groups()[group].load()
 
 
 @pytest.fixture(autouse=True)

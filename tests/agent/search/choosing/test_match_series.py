@@ -10,7 +10,6 @@ import pytest
 
 from agent.search.choosing.match_series import TrialMatch
 from agent.search.engine import Engine, Limit, Opinion, Report, StopFlag
-from agent.search.pvs.engine import CannotSearchError
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.pvs.sheets import heap
@@ -20,13 +19,14 @@ GO = np.zeros(1, np.uint8)
 
 
 class Scripted(Engine):
-    """Plays the first legal move, or the last one; records its calls."""
+    """Plays the first legal move, or the last one, and raises a stop flag in its n-th turn; records its calls."""
 
     name = "scripted"
 
-    def __init__(self, machine: CircuitMachine, role: int, pick: int, error: type[Exception] | None = None) -> None:
-        self._machine, self._role, self._pick, self._error = machine, role, pick, error
+    def __init__(self, machine: CircuitMachine, role: int, pick: int, stops_at: int = 0) -> None:
+        self._machine, self._role, self._pick, self._stops_at = machine, role, pick, stops_at
         self.states: list[State] = []
+        self.stop = np.zeros(1, np.uint8)
 
     def begin(self, state: State) -> None:
         self.states = [state]
@@ -36,67 +36,48 @@ class Scripted(Engine):
         self.states.append(state)
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
-        if self._error is not None:
-            raise self._error
         report(Opinion(self._machine.legal(self.states[-1], self._role)[self._pick]))
+        self.stop[0] = len(self.states) == self._stops_at
 
 
-class Fixed(Random):
-    """No random plies at the start."""
+class Opening(Random):
+    """As many random plies at the start as wanted."""
+
+    def __init__(self, plies: int) -> None:
+        super().__init__(1)
+        self._plies = plies
 
     def randint(self, a: int, b: int) -> int:
-        return a
+        return self._plies
 
 
-def match_of(machine: CircuitMachine, first: Engine, second: Engine, seconds: float = 0.01) -> TrialMatch:
+def match_of(machine: CircuitMachine, *engines: Engine, plies: int = 0) -> TrialMatch:
     """A match from the beginning of the game."""
-    return TrialMatch(machine, machine.initial(), (first, second), seconds, Fixed(1))
+    first, second = engines
+    return TrialMatch(machine, machine.initial(), (first, second), 0.01, Opening(plies))
 
 
-def test_trial_counts_points(own: Compile) -> None:
-    """In tic-tac-toe, first cells in order against last ones; both engines follow the match."""
+@pytest.mark.parametrize("stops_at", [0, 3])
+def test_trial_counts_points(own: Compile, stops_at: int) -> None:
+    """First cells in order win against last ones; a match that is stopped goes on where it was."""
     machine = own("tic_tac_toe")
-    first, second = Scripted(machine, 0, 0), Scripted(machine, 1, -1)
-    assert match_of(machine, first, second).play(GO) == 1.0
-    assert first.states == second.states
-    assert len(first.states) == 5
-    assert match_of(machine, Scripted(machine, 0, 0), Scripted(machine, 1, 0)).play(GO) == 1
-
-
-def test_interrupted_trial_goes_on(own: Compile) -> None:
-    """A match stopped at its third move ends as it would have without the stop."""
-    machine = own("tic_tac_toe")
-    stop = np.zeros(1, np.uint8)
-
-    class Stopping(Scripted):
-        def think(self, halt: StopFlag, report: Report, limit: Limit) -> None:
-            super().think(halt, report, limit)
-            stop[0] = len(self.states) == 3
-
-    first = Stopping(machine, 0, 0)
-    match = match_of(machine, first, Scripted(machine, 1, -1))
-    assert match.play(stop) is None
-    assert not match.void
-    assert len(first.states) == 3
+    first, second = Scripted(machine, 0, 0, stops_at), Scripted(machine, 1, -1)
+    match = match_of(machine, first, second)
+    if stops_at:
+        assert match.play(first.stop) is None
+        assert (match.void, len(first.states)) == (False, stops_at)
     assert match.play(GO) == 1.0
+    assert first.states == second.states
     assert len(first.states) == 5
 
 
 def test_trial_without_a_result(own: Compile, machine_of: Compile) -> None:
-    """A stopped match, and one that ends in the opening, do not count; errors of an engine are raised."""
-    machine = own("tic_tac_toe")
-    assert match_of(machine, Scripted(machine, 0, 0), Scripted(machine, 1, -1)).play(np.ones(1, np.uint8)) is None
-    short = machine_of(heap(1))
-
-    class Long(Random):
-        def randint(self, a: int, b: int) -> int:
-            return b
-
-    over = TrialMatch(short, short.initial(), (Scripted(short, 0, 0), Scripted(short, 1, 0)), 0.01, Long(1))
+    """A match that ends in the opening is void; errors of an engine are raised, and leave no thread behind."""
+    short, machine = machine_of(heap(1)), own("tic_tac_toe")
+    over = match_of(short, Scripted(short, 0, 0), Scripted(short, 1, 0), plies=4)
     assert over.void
     assert over.play(GO) is None
     before = threading.active_count()
-    failing = match_of(machine, Scripted(machine, 0, 0, CannotSearchError), Scripted(machine, 1, 0), 100.0)
-    with pytest.raises(CannotSearchError):
-        failing.play(GO)
+    with pytest.raises(IndexError):
+        match_of(machine, Scripted(machine, 0, 99), Scripted(machine, 1, 0)).play(GO)
     assert threading.active_count() == before

@@ -16,6 +16,7 @@ from agent.search.tree.scheduler import EXPLORATION
 from agent.search.tree.store import N_PLAYOUTS, ROOT
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
+from tests.agent.search.thinking import tree_search
 from tests.circuits import Compile
 
 Think = Callable[..., Opinion]
@@ -98,8 +99,7 @@ def test_searches_with_what_it_has_learnt(own: Compile, monkeypatch: pytest.Monk
     monkeypatch.setattr(scheduler, "LEARNING_SHARE", 0.9)
     monkeypatch.setattr(scheduler, "SLICE_SECONDS", 0.002)
     machine = own("breakthrough")
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
-    engine.begin(machine.initial())
+    engine = tree_search(machine, memory_bytes=1 << 26)
     tree, horizon = engine._tree, engine._parameters.horizon
     learnt_at: list[int] = []
 
@@ -120,8 +120,7 @@ def test_searches_with_what_it_has_learnt(own: Compile, monkeypatch: pytest.Monk
 def test_does_not_learn_where_it_is_told_not_to(own: Compile, think: Think) -> None:
     """Without the option, nothing is fitted and all leaves are played out."""
     machine = own("breakthrough")
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1, judging=False)
-    engine.begin(machine.initial())
+    engine = tree_search(machine, memory_bytes=1 << 26, judging=False)
     think(engine, 2_000)
     assert engine._scheduler._trainer is None
     assert engine._parameters.horizon[0] == -1

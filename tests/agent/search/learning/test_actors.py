@@ -20,6 +20,12 @@ from tests.agent.search.teams import AssistedTeam, CannedTeam
 from tests.circuits import Compile
 
 
+@pytest.fixture(autouse=True)
+def _few_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "MATCHES", 96)
+    monkeypatch.setattr(learning, "GATE", 16)
+
+
 @pytest.fixture
 def machine(own: Compile) -> CircuitMachine:
     """Four in a row."""
@@ -41,8 +47,6 @@ def test_a_learner_learns_from_matches_of_a_helper(
     machine: CircuitMachine, features: Features, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It plays a part of each generation itself; the helper uses each new evaluation, and rests in the end."""
-    monkeypatch.setattr(learning, "MATCHES", 96)
-    monkeypatch.setattr(learning, "GATE", 16)
     own: list[Lesson] = []
     helped: list[NetworkEvaluation] = []
     record, team = LessonTable.record, AssistedTeam(machine, 0)
@@ -80,12 +84,8 @@ def test_a_learner_that_was_stopped_asks_nobody(machine: CircuitMachine, feature
     assert team.asked == []
 
 
-def test_helpers_that_tell_nothing_are_not_waited_for(
-    machine: CircuitMachine, features: Features, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_helpers_that_tell_nothing_are_not_waited_for(machine: CircuitMachine, features: Features) -> None:
     """The learner plays a quarter of the matches however many helpers it has, and continues with these."""
-    monkeypatch.setattr(learning, "MATCHES", 96)
-    monkeypatch.setattr(learning, "GATE", 16)
     team = CannedTeam([None] * 63)
     learner = Learner(machine, features, knows_nothing(features), seed=3, team=team)
     with StopWhen(lambda: learner.generations >= 2) as stop:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from agent.search.evaluation.network import LOGIT, NetworkEvaluation, linear_evaluation, points_of, probability
 from agent.search.evaluation.scale import MOST, WIN
@@ -14,9 +16,12 @@ from agent.search.evaluation.training import Trainer
 from agent.search.learning import learner as learning
 from agent.search.learning import lessons, pace
 from agent.search.learning.learner import Learner
-from agent.search.learning.lessons import LAMBDA, LessonTable
+from agent.search.learning.lessons import LAMBDA, Lesson, LessonTable
 from agent.search.learning.selfplay import NO_RESULT, play_match
+from agent.search.pvs.workspace import EXPANSIONS
+from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
+from games.machine import State
 from tests.agent.search.features import features_of
 from tests.agent.search.pvs.plain import Plain, new_searcher
 from tests.agent.search.stopping import StopWhen
@@ -89,13 +94,22 @@ def test_unfinished_matches_have_no_result(own: Compile) -> None:
     assert match(own("rock_paper_scissors"), 1)[2] == NO_RESULT
 
 
-def test_returns_by_hand() -> None:
-    """The last position's target is the result; earlier ones mix it with the scores of later positions."""
+def test_targets_mix_the_result_with_later_scores(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last position's target is the result; scores before it count less and less."""
     score = round(LOGIT * np.log(3))  # a chance of 3 in 4
-    targets = lessons._returns(np.array([0, NO_RESULT, score, -score]), WIN)
+
+    def play(table: LessonTable, *arguments: object) -> tuple[int, int]:
+        table._scores[:4] = 0, NO_RESULT, score, -score
+        return 4, WIN
+
+    monkeypatch.setattr(LessonTable, "play", play)
+    machine = own("tic_tac_toe")
+    table = LessonTable(machine, features_of(machine), 1, np.zeros(len(machine.game.fluents), np.uint64))
+    lesson = table.record(machine.pack(machine.initial()), 2, GO)
+    assert lesson is not None
     third = LAMBDA * 1 + (1 - LAMBDA) * 0.25
     second = LAMBDA * third + (1 - LAMBDA) * 0.75
-    assert targets == pytest.approx([second, second, third, 1.0], abs=1e-4)
+    assert lesson.targets == pytest.approx([second, second, third, 1.0], abs=1e-4)
 
 
 def test_points_and_chances() -> None:
@@ -115,15 +129,26 @@ def learner(own: Compile, monkeypatch: pytest.MonkeyPatch) -> Learner:
     return Learner(machine, features, linear_evaluation(np.zeros(features.n), 0.0), seed=3)
 
 
-def test_learns_to_win(own: Compile, learner: Learner) -> None:
-    """After two generations the evaluation wins most points against one without weights."""
-    root = own("connect_four").pack(own("connect_four").initial())
-    zero = learner.evaluation
-    with StopWhen(lambda: learner.generations >= 2) as stop:
+@pytest.fixture
+def root(own: Compile) -> NDArray[np.uint64]:
+    """Where matches start, packed."""
+    return own("connect_four").pack(own("connect_four").initial())
+
+
+def until(learner: Learner, root: NDArray[np.uint64], condition: Callable[[], bool]) -> None:
+    """Learns until a condition holds."""
+    with StopWhen(condition) as stop:
         learner.run(root, stop.flag)
+
+
+def test_learns_to_win(own: Compile, learner: Learner, root: NDArray[np.uint64]) -> None:
+    """After two generations the evaluation wins most points against one without weights."""
+    zero = learner.evaluation
+    until(learner, root, lambda: learner.generations >= 2)
     assert learner.accepted >= 1
     assert learner.matches >= 180
-    table = learner._tables[0]
+    zobrist = np.random.default_rng(1).integers(0, 1 << 64, len(own("connect_four").game.fluents), np.uint64)
+    table = LessonTable(own("connect_four"), features_of(own("connect_four")), 1, zobrist)
     table.set_evaluation(0, zero)
     table.set_evaluation(1, learner.evaluation)
     points, played = table.compare(root, 2, 20, GO)
@@ -131,60 +156,67 @@ def test_learns_to_win(own: Compile, learner: Learner) -> None:
     assert points > 0.65 * played
 
 
-def test_matches_to_learn_from_are_against_itself(
-    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch
+def test_a_candidate_that_loses_is_not_used(
+    own: Compile, learner: Learner, root: NDArray[np.uint64], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both players use the best evaluation, also after a candidate has lost."""
-    root = own("connect_four").pack(own("connect_four").initial())
+    """Matches to learn from are played by the best evaluation against itself."""
     used: list[list[float]] = []
-    record = learner._record
+    record = LessonTable.record
 
-    def recorded(table: LessonTable, *arguments: object) -> object:
+    def recorded(table: LessonTable, *arguments: Any) -> Lesson | None:
         used.append([float(np.abs(player.game.weights).sum()) for player in table.players])
-        return record(table, *arguments)  # type: ignore[arg-type]
+        return record(table, *arguments)
 
-    start = learner.evaluation
-    learner.evaluation = linear_evaluation(start.weights + 0.1, 0.0)
-    learner._record = recorded  # type: ignore[assignment, method-assign]
+    learner.evaluation = linear_evaluation(learner.evaluation.weights + 0.1, 0.0)
+    monkeypatch.setattr(LessonTable, "record", recorded)
     monkeypatch.setattr(LessonTable, "compare", lambda *arguments: (0.0, 16))
-    with StopWhen(lambda: learner.generations >= 2) as stop:
-        learner.run(root, stop.flag)
+    until(learner, root, lambda: learner.generations >= 2)
     assert learner.accepted == 0
-    assert len(used) >= 2
-    assert all(first == second > 0 for first, second in used)
+    assert {first == second == used[0][0] > 0 for first, second in used} == {True}
 
 
-@pytest.mark.parametrize(("spent", "better"), [((100, 100), True), ((100, 200), False), ((200, 100), True)])
+@pytest.mark.parametrize(("points", "spent", "better"), [(10, 1, True), (10, 2, False), (7, 0.5, True), (8, 1, False)])
 def test_points_count_by_the_nodes_that_they_took(
-    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch, spent: tuple[int, int], better: bool
+    learner: Learner,
+    root: NDArray[np.uint64],
+    monkeypatch: pytest.MonkeyPatch,
+    points: float,
+    spent: float,
+    better: bool,
 ) -> None:
     """A candidate that searches twice as much at the same depth has to win twice as many."""
-    counts = iter([np.array([1000, 1000]), np.array([1000, 1000]) + spent])
-    monkeypatch.setattr(Learner, "_searched", property(lambda self: next(counts)))
-    monkeypatch.setattr(LessonTable, "compare", lambda *arguments: (10.0, 16))
-    root = own("connect_four").pack(own("connect_four").initial())
-    with ThreadPoolExecutor(1) as pool:
-        learner._generation(pool, root, np.zeros(1, np.uint8))
-    assert learner.accepted == better
+
+    def compare(table: LessonTable, *arguments: object) -> tuple[float, int]:
+        for player, nodes in zip(table.players, (1e6, spent * 1e6), strict=True):
+            player.work.counts[EXPANSIONS] += int(nodes)
+        return points, 16
+
+    monkeypatch.setattr(LessonTable, "compare", compare)
+    stop = np.zeros(1, np.uint8)
+    learner.run(root, stop, lambda: stop.fill(1))
+    assert (learner.generations, learner.accepted) == (1, better)
 
 
-def test_fit_of_what_was_surely_wrong(learner: Learner) -> None:
+def test_what_was_surely_wrong_is_corrected(
+    own: Compile, learner: Learner, random_states: Callable[[CircuitMachine, int], list[State]]
+) -> None:
     """Where the evaluation was sure and wrong, the fit moves towards the results, but not beyond."""
-    chosen = np.random.default_rng(1)
-    x = (chosen.random((400, len(learner.evaluation.weights))) < 0.2).astype(np.float32)
+    machine, chosen = own("connect_four"), np.random.default_rng(1)
+    states = np.array([machine.pack(state) for state in random_states(machine, 400)])
+    x = features_of(machine).of(facts_in(states, len(machine.game.fluents)))
     learner.evaluation = linear_evaluation(chosen.normal(0, 0.3, x.shape[1]), 3.0)
-    targets = np.where(chosen.random(400) < 0.5, 0.7, 0.5)
+    targets = np.where(chosen.random(len(x)) < 0.5, 0.7, 0.5)
 
-    def loss(evaluation: NetworkEvaluation) -> float:
-        odds = x @ evaluation.weights + evaluation.bias
+    def loss() -> float:
+        odds = x @ learner.evaluation.weights + learner.evaluation.bias
         return float((np.logaddexp(0, odds) - targets * odds).mean())
 
-    fitted = learner._fit(x, targets, GO)
-    assert fitted is not None
-    assert loss(fitted) < 0.7 * loss(learner.evaluation)
+    before = loss()
+    learner.imitate(states, targets, GO)
+    assert loss() < 0.7 * before
 
 
-def test_matches_keep_their_pace(own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matches_keep_their_pace(learner: Learner, root: NDArray[np.uint64], monkeypatch: pytest.MonkeyPatch) -> None:
     """As deep, and as many, as time permits; trial matches are as deep as the last of them."""
     depths = []
 
@@ -196,116 +228,77 @@ def test_matches_keep_their_pace(own: Compile, learner: Learner, monkeypatch: py
     monkeypatch.setattr(lessons, "play_match", played)
     monkeypatch.setattr(learning, "FEWEST_MATCHES", 40)
     monkeypatch.setattr(pace, "EARLY_SECONDS", 0.0)
-    root = own("connect_four").pack(own("connect_four").initial())
-    with ThreadPoolExecutor(1) as pool:
-        learner._generation(pool, root, np.zeros(1, np.uint8))
+    stop = np.zeros(1, np.uint8)
+    learner.run(root, stop, lambda: stop.fill(1))
     # No time at all.
     assert depths == [2, 2] + 38 * [1] + 16 * [1]
 
 
-def test_stopped_learning_keeps_its_matches(own: Compile, learner: Learner) -> None:
-    """The next fit begins with the matches recorded before the stop."""
-    root = own("connect_four").pack(own("connect_four").initial())
-    before = learner.evaluation
-    counts = []
-    record = learner._record
-
-    def recorded(*arguments: object) -> object:
-        stop = arguments[-1]
-        assert isinstance(stop, np.ndarray)
-        counts.append(arguments[2])
-        parts = record(arguments[0], root, 5, 5, stop)  # type: ignore[arg-type]
-        stop[0] = 1
-        return parts
-
-    learner._record = recorded  # type: ignore[assignment, method-assign]
-    for _ in range(2):
-        learner.run(root, np.zeros(1, np.uint8))
-    assert counts == [96, 91]
-    assert learner.matches == 10
-    assert (learner.generations, learner.evaluation) == (0, before)
-
-
-def test_stopped_trial_of_an_evaluation_goes_on(
-    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("phase", ["record", "compare"])
+def test_stopped_learning_goes_on(
+    learner: Learner, root: NDArray[np.uint64], monkeypatch: pytest.MonkeyPatch, phase: str
 ) -> None:
-    """However short each call is, a candidate gets through its trial matches in the end."""
-    root = own("connect_four").pack(own("connect_four").initial())
-    fits, pairs = [], []
-    fit, compare = learner._fit, LessonTable.compare
+    """However short each call is, an evaluation comes in the end: matches recorded and trial matches add up."""
+    original, calls = getattr(LessonTable, phase), []
 
-    def fitted(*arguments: object) -> object:
-        fits.append(arguments)
-        return fit(*arguments)  # type: ignore[arg-type]
-
-    def compared(*arguments: object) -> object:
-        stop = arguments[-1]
-        assert isinstance(stop, np.ndarray)
-        pairs.append(arguments[-2])
-        found = compare(arguments[0], root, 2, min(3, arguments[-2]), stop)  # type: ignore[arg-type, type-var]
-        stop[0] = len(pairs) < 3
+    def interrupted(table: LessonTable, root: NDArray[np.uint64], depth: int, *rest: Any) -> object:
+        *pairs, stop = rest
+        calls.append(pairs)
+        found = original(table, root, depth, *(min(3, n) for n in pairs), stop)
+        stop[0] |= len(calls) % 40 == 0 if phase == "record" else pairs[0] > 3
         return found
 
-    learner._fit = fitted  # type: ignore[assignment, method-assign]
-    monkeypatch.setattr(LessonTable, "compare", compared)
-    for _ in range(3):
-        assert learner.generations == 0
-        with ThreadPoolExecutor(1) as pool:
-            learner._generation(pool, root, np.zeros(1, np.uint8))
-    assert pairs == [8, 5, 2]
-    assert len(fits) == 1
-    assert learner.generations == 1
-    assert learner.experience.fresh == 0
+    monkeypatch.setattr(LessonTable, phase, interrupted)
+    runs = 0
+    while not learner.generations:
+        stop, before = np.zeros(1, np.uint8), learner.evaluation
+        learner.run(root, stop, lambda stop=stop: stop.fill(1))
+        assert learner.generations or learner.evaluation is before
+        runs += 1
+    assert runs == 3
+    assert learner.matches == learner.experience.fresh + 96
+    assert phase == "record" or calls == [[8], [5], [2]]
 
 
-def test_network_comes_with_positions_enough(own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linear evaluations before, and no other ones after it."""
+def test_network_comes_with_positions_enough(
+    own: Compile, learner: Learner, root: NDArray[np.uint64], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linear evaluations before, and no other ones after it. One of earlier matches waits for as many positions."""
     monkeypatch.setattr(learning, "FIRST_NETWORK", 4000)
     monkeypatch.setattr(learning, "GROWTH", 0.0)
     monkeypatch.setattr(LessonTable, "compare", lambda *arguments: (16.0, 16))
-    machine = own("connect_four")
-    found: list[tuple[bool, int]] = []
+    found: list[bool] = []
+    kept: list[int] = []
+    trained = Trainer.trained
+
+    def noted(trainer: Trainer, *arguments: Any) -> NetworkEvaluation | None:
+        kept.append(trainer.kept)
+        return trained(trainer, *arguments)
+
+    monkeypatch.setattr(Trainer, "trained", noted)
     stop = np.zeros(1, np.uint8)
 
     def told() -> None:
-        found.append((learner.evaluation.linear, learner._trainer.positions))
-        stop[0] = len(found) >= 3 and not learner.evaluation.linear
+        found.append(learner.evaluation.linear)
+        stop[0] = found.count(False) >= 2
 
-    learner.run(machine.pack(machine.initial()), stop, told)
-    assert [linear for linear, _ in found] == sorted((linear for linear, _ in found), reverse=True)
-    assert found[0][0]
-    assert all(linear == (positions < 4000) for linear, positions in found)
-
-
-def test_network_of_earlier_matches_waits_for_positions(
-    own: Compile, learner: Learner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is not learnt on from the few that were remembered."""
-    monkeypatch.setattr(learning, "FIRST_NETWORK", 4000)
-    machine = own("connect_four")
-    learner.evaluation = learner.evaluation.with_units(20.0, 1)
-    assert learner.lacking == 4000
-    kept = []
-    trained = Trainer.trained
-
-    def noted(trainer: Trainer, *arguments: object) -> NetworkEvaluation | None:
-        kept.append(trainer.kept)
-        return trained(trainer, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Trainer, "trained", noted)
-    with StopWhen(lambda: learner.generations > 0) as stop:
-        learner.run(machine.pack(machine.initial()), stop.flag)
+    learner.run(root, stop, told)
+    assert found == sorted(found, reverse=True)
+    assert found[0]
     assert kept[0] >= 4000
-    assert learner.lacking == 0
+    machine, features = own("connect_four"), features_of(own("connect_four"))
+    later = Learner(machine, features, linear_evaluation(np.zeros(features.n), 0.0).with_units(20.0, 1), seed=3)
+    assert later.lacking == 4000
+    kept.clear()
+    until(later, root, lambda: later.generations > 0)
+    assert kept[0] >= 4000
+    assert later.lacking == 0
 
 
-def test_nothing_can_be_learnt_without_ends(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_can_be_learnt_without_ends(
+    learner: Learner, root: NDArray[np.uint64], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Learning gives up where no match ends."""
-    monkeypatch.setattr(lessons, "MAX_PLIES", 4)
-    monkeypatch.setattr(lessons, "OPENING", 2)
-    monkeypatch.setattr(learning, "MATCHES", 8)
-    machine = own("connect_four")
-    features = features_of(machine)
-    learner = Learner(machine, features, linear_evaluation(np.zeros(features.n), 0.0), threads=2)
-    learner.run(machine.pack(machine.initial()), np.zeros(1, np.uint8))
+    monkeypatch.setattr(LessonTable, "record", lambda *arguments: None)
+    learner.run(root, np.zeros(1, np.uint8))
     assert (learner.matches, learner.generations) == (0, 0)

@@ -1,8 +1,7 @@
-"""Learning from one match to the next."""
+"""Learning from one match to the next. Choices are in `tests/agent/search/choosing/test_choice.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +9,31 @@ import numpy as np
 import pytest
 
 from agent.search.choosing import preparation as preparing
-from agent.search.choosing.general import GeneralSearch
 from agent.search.choosing.preparation import Preparation
-from agent.search.choosing.trial import MOST_REMEMBERED
+from agent.search.engine import StopFlag
 from agent.search.learning import learner as learning
-from agent.search.learning.lessons import LessonTable
-from agent.search.learning.memory import SheetMemory, Store
-from agent.search.learning.trial_points import TrialPoints
+from agent.search.learning.lessons import Lesson, LessonTable
+from agent.search.learning.memory import MemoryEntry, SheetMemory, Store
 from agent.worker.choice import choice_for
 from agent.worker.messages import Begin, Checkpoint
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
-from games.machine import State
 from protocol import kif
 from protocol.messages import Start
-from tests.agent.search.learning.remembering import DIGESTS, entry
+from tests.agent.search.learning.remembering import entry
 from tests.agent.search.pvs.sheets import heap
 from tests.agent.search.stopping import StopWhen
 from tests.circuits import Compile
 
-Draw = Callable[[CircuitMachine, int], list[State]]
-
 SHEET = heap(13)
+
+
+@pytest.fixture
+def machine(machine_of: Compile, monkeypatch: pytest.MonkeyPatch) -> CircuitMachine:
+    """A small game, whose evaluations come from few matches."""
+    monkeypatch.setattr(learning, "MATCHES", 64)
+    monkeypatch.setattr(learning, "GATE", 8)
+    return machine_of(SHEET)
 
 
 def memory_of(machine: CircuitMachine, folder: Path) -> SheetMemory:
@@ -39,180 +41,95 @@ def memory_of(machine: CircuitMachine, folder: Path) -> SheetMemory:
     return SheetMemory(Store(folder), kif.read_rulesheet(SHEET), machine.roles)
 
 
-def learn(preparation: Preparation, generations: int) -> None:
-    """Prepares until that many evaluations are learnt."""
-    machine = preparation._machine
-    with StopWhen(lambda: preparation.generations >= generations) as stop:
+def kept(machine: CircuitMachine, folder: Path) -> MemoryEntry:
+    """What is remembered."""
+    found = memory_of(machine, folder).read()
+    assert found is not None
+    return found
+
+
+def learn(machine: CircuitMachine, folder: Path) -> Preparation:
+    """A preparation with a new evaluation, or more; then it is stopped."""
+    preparation = Preparation(machine, 0, threads=1, seed=1, memory=memory_of(machine, folder))
+    preparation.run(machine.initial(), 0.0, np.zeros(1, np.uint8), trial=False)
+    before = preparation.generations
+    with StopWhen(lambda: preparation.generations > before) as stop:
         preparation.run(machine.initial(), 1000.0, stop.flag, trial=False)
-
-
-@pytest.fixture
-def first(machine_of: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Preparation:
-    """The preparation of a first match, with an evaluation learnt from few matches, and trial matches."""
-    monkeypatch.setattr(learning, "MATCHES", 64)
-    monkeypatch.setattr(learning, "GATE", 8)
-    preparation = Preparation(machine_of(SHEET), 0, threads=1, seed=1, memory=memory_of(machine_of(SHEET), tmp_path))
-    preparation.trials.points, preparation.trials.matches = 30.0, 40
-    for points, variant in enumerate(preparation.trees.variants):
-        variant.recall(TrialPoints(points + 0.5, 2))
-    learn(preparation, 1)
     return preparation
 
 
-def test_second_match_begins_with_what_the_first_has_learnt(
-    first: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_second_match_goes_on_with_what_the_first_has_learnt(
+    machine: CircuitMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once, without a fit to random play; its own generations are there for the third."""
-    machine = first._machine
-
-    def fail(*arguments: object) -> None:
-        raise AssertionError("nothing is to be fitted to random play")
-
-    monkeypatch.setattr(preparing.fit, "EvaluationTrainer", fail)
+    """Without a fit to random play; evaluations, matches and positions of both are there for the third."""
+    first = learn(machine, tmp_path)
+    before = kept(machine, tmp_path)
+    assert first.evaluation is not None
+    assert (before.generations, before.matches) == (first.generations, first.matches)
+    monkeypatch.setattr(preparing.fit, "EvaluationTrainer", None)
     second = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
     second.run(machine.initial(), 0.0, np.zeros(1, np.uint8))
-    assert first.evaluation is not None
     assert second.evaluation is not None
-    assert second.features is not None
     np.testing.assert_allclose(second.evaluation.weights, first.evaluation.weights, rtol=1e-5)
     assert second.evaluation.bias == first.evaluation.bias
-    assert second.generations == first.generations >= 1
     assert second.prefers_alpha_beta
-    assert second.trials.tally == (0.75 * MOST_REMEMBERED, MOST_REMEMBERED)
-    assert [variant.tally for variant in second.trees.variants] == [(0.5, 2), (1.5, 2)]
-    learn(second, second.generations + 1)
-    second.trials.points += 1
-    second.trials.matches += 1
-    second.trees.variants[1].matches += 1
-    second._keep()
-    third = memory_of(machine, tmp_path).read()
-    assert third is not None
-    assert third.generations == second.generations > first.generations
-    assert first._learner is not None
-    assert second._learner is not None
-    assert third.matches == first._learner.matches + second._learner.matches
-    assert len(third.positions.targets) // 2 == len(second._learner.experience.targets)
-    assert len(second._learner.experience.targets) > len(first._learner.experience.targets)
-    assert third.trials == (second.trials.points, MOST_REMEMBERED + 1)
-    assert third.variants == {"move averages": (0.5, 2), "more exploration": (1.5, 3)}
+    second = learn(machine, tmp_path)
+    after = kept(machine, tmp_path)
+    assert after.generations == second.generations > before.generations
+    assert after.matches == before.matches + second.matches
+    assert len(after.positions.targets) > len(before.positions.targets)
 
 
 def test_matches_too_short_for_a_generation_add_up(
-    machine_of: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: CircuitMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Matches recorded in each add up, until there are enough for an evaluation."""
-    machine, play = machine_of(SHEET), LessonTable.play
-    stop, played = np.zeros(1, np.uint8), 0
+    """What is recorded in each adds up, until there is enough for an evaluation."""
+    record = LessonTable.record
 
-    def play_some(table: LessonTable, *arguments: Any) -> tuple[int, int]:
-        nonlocal played
-        played += 1
-        if played == 160:
-            stop[0] = arguments[-1][0] = 1
-        return play(table, *arguments)
+    def record_some(table: LessonTable, root: Any, depth: int, stop: StopFlag) -> Lesson | None:
+        lesson = record(table, root, depth, stop)
+        recorded.append(lesson)
+        flag[0] |= stop[0] | (len(recorded) >= 40)
+        stop[0] = flag[0]
+        return lesson
 
-    monkeypatch.setattr(LessonTable, "play", play_some)
+    monkeypatch.setattr(LessonTable, "record", record_some)
     found: list[tuple[int, int]] = []
-    for seed in range(2):
-        stop[0] = played = 0
-        preparation = Preparation(machine, 0, threads=1, seed=seed, memory=memory_of(machine, tmp_path))
-        preparation.run(machine.initial(), 1000.0, stop, trial=False)
-        kept = memory_of(machine, tmp_path).read()
-        assert kept is not None
-        found.append((kept.generations, kept.matches))
+    for _ in range(2):
+        recorded: list[Lesson | None] = []
+        flag = np.zeros(1, np.uint8)
+        preparation = Preparation(machine, 0, threads=1, seed=1, memory=memory_of(machine, tmp_path))
+        preparation.run(machine.initial(), 1000.0, flag, trial=False)
+        found.append((kept(machine, tmp_path).generations, kept(machine, tmp_path).matches))
     (none, first), (one, both) = found
     assert (none, one) == (0, 1)
-    assert 100 < first < 160 < both < 320
-
-
-def test_lost_trials_of_earlier_matches_are_tried_again(first: Preparation, tmp_path: Path) -> None:
-    """They count against alpha-beta at first; more matches may count for it."""
-    machine = first._machine
-    first.trials.points, first.trials.matches = 0.0, 100
-    first._keep()
-    second = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
-    assert second.worth_while
-    learn(second, first.generations + 1)
-    assert second.generations > first.generations
-    assert not second.prefers_alpha_beta
-    second.trials.points, second.trials.matches = (
-        second.trials.points + MOST_REMEMBERED + 1,
-        second.trials.matches + MOST_REMEMBERED + 1,
-    )
-    assert second.prefers_alpha_beta
-
-
-def test_without_memory_nothing_is_left(first: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is read, either."""
-
-    def fail(*arguments: object) -> None:
-        raise AssertionError("no memory is to be used")
-
-    for name in ("read", "write"):
-        monkeypatch.setattr(Store, name, fail)
-    alone = Preparation(first._machine, 0, threads=1, seed=1)
-    learn(alone, 1)
-    assert first.evaluation is not None
-    assert alone.evaluation is not None
-    assert alone.prefers_alpha_beta
-
-
-def test_only_news_are_written(first: Preparation, tmp_path: Path) -> None:
-    """An evaluation only used, or fitted to random play, is not written."""
-    machine = first._machine
-    (path,) = tmp_path.iterdir()
-    written = path.stat().st_ino
-    again = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
-    again.run(machine.initial(), 0.0, np.zeros(1, np.uint8))
-    assert path.stat().st_ino == written
-    path.unlink()
-    fresh = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
-    fresh.run(machine.initial(), 0.0, np.zeros(1, np.uint8))
-    assert fresh.evaluation is not None
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("method", ["read", "write"])
-def test_failing_memory_is_no_reason_to_lose(
-    first: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, method: str
-) -> None:
-    """It is logged; the match is prepared as without memory."""
-
-    def fail(*arguments: object) -> None:
-        raise OSError("no disk")
-
-    monkeypatch.setattr(Store, method, fail)
-    preparation = Preparation(first._machine, 0, threads=1, seed=2, memory=memory_of(first._machine, tmp_path))
-    learn(preparation, first.generations + 1)
-    assert preparation.prefers_alpha_beta
-    assert "no disk" in caplog.text
+    assert first < 64 <= both
 
 
 def test_memory_that_does_not_fit_is_replaced(
-    first: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    machine: CircuitMachine, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As when the rules were grounded in another way."""
-    memory = memory_of(first._machine, tmp_path)
-    assert memory._form is not None
-    memory._store.write(memory._form.digest, entry())
-    preparation = Preparation(first._machine, 0, threads=1, seed=2, memory=memory)
-    learn(preparation, 1)
+    learn(machine, tmp_path)
+    (path,) = tmp_path.iterdir()
+    Store(tmp_path).write(path.stem, entry())
+    preparation = learn(machine, tmp_path)
     assert "does not fit" in caplog.text
-    found = memory.read()
-    assert found is not None
-    assert found.generations == preparation.generations
+    assert kept(machine, tmp_path).generations == preparation.generations
 
 
-def test_engine_of_a_match_has_the_memory_of_its_rules(own: Compile, tmp_path: Path) -> None:
+def test_engine_of_a_match_has_the_memory_of_its_rules(
+    own: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the match is played with memory, and only there."""
-    machine = own("tic_tac_toe")
+    made: list[SheetMemory] = []
+    monkeypatch.setattr("agent.search.choosing.general.GeneralSearch", lambda *given, memory, team: made.append(memory))
     start = Start("m", "x", kif.read_rulesheet(rulesheets.text("tic_tac_toe")), 10, 10)
     assert choice_for(Begin(start, Checkpoint(), None, True, compile=True)) is None
     choose = choice_for(Begin(start, Checkpoint(), None, True, compile=True, memory=tmp_path))
     assert choose is not None
-    engine = next(choose(machine, 0))
-    assert isinstance(engine, GeneralSearch)
-    memory = engine._preparation._recollection._memory
-    assert memory is not None
-    memory._store.write(DIGESTS[0], entry())
-    assert [path.stem for path in tmp_path.iterdir()] == DIGESTS[:1]
+    next(choose(own("tic_tac_toe"), 0))
+    assert made[0].read() is None
+    features = preparing.find_features(own("tic_tac_toe"), 1)
+    assert made[0].evaluation(entry(), own("tic_tac_toe").game.fluents, features) is None
+    assert not list(tmp_path.iterdir())

@@ -9,20 +9,24 @@ from agent.search.learning.pace import SHALLOW_GENERATIONS, LearningPace
 
 
 @pytest.mark.parametrize(
-    ("seconds", "deep", "depths"),
+    ("seconds", "deep", "share", "depths"),
     [
         # 1.0 s for 50 matches.
-        (0.005, 2, [2] * 50),
-        (0.015, 2, [2, 2] + [1] * 48),
-        (0.015, 4, [4, 4, 2, 2] + [1] * 46),
+        (0.005, 2, 1.0, [2] * 50),
+        (0.015, 2, 1.0, [2, 2] + [1] * 48),
+        (0.015, 4, 1.0, [4, 4, 2, 2] + [1] * 46),
         # At 30 ms each, including those already played.
-        (0.03, 1, [1] * 35),
-        (0.05, 1, [1] * 22),
-        (1.0, 2, [2, 2] + [1] * 18),
+        (0.03, 1, 1.0, [1] * 35),
+        (0.05, 1, 1.0, [1] * 22),
+        (1.0, 2, 1.0, [2, 2] + [1] * 18),
+        # Where others play the rest, the own ones are as deep as if alone: 1.0 s for all 50, or 24.
+        (0.005, 2, 0.5, [2] * 25),
+        (0.015, 2, 0.5, [2, 2] + [1] * 23),
+        (0.05, 2, 0.5, [2, 2] + [1] * 10),
     ],
 )
 def test_matches_that_take_too_long(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, deep: int, depths: list[int]
+    monkeypatch: pytest.MonkeyPatch, seconds: float, deep: int, share: float, depths: list[int]
 ) -> None:
     """Two matches show how long the rest would take, by a clock that advances with each, and faster with its depth; 20
     must be played in any case."""
@@ -32,24 +36,7 @@ def test_matches_that_take_too_long(
     pace = LearningPace(0)
     pace.depth, pace.seconds = deep, 6.0
     played = []
-    for depth in pace.matches(50, 20):
-        played.append(depth)
-        clock[0] += seconds * depth
-    assert played == depths
-
-
-@pytest.mark.parametrize(
-    ("seconds", "depths"), [(0.005, [2] * 25), (0.015, [2, 2] + [1] * 23), (0.05, [2, 2] + [1] * 10)]
-)
-def test_a_share_of_the_matches(monkeypatch: pytest.MonkeyPatch, seconds: float, depths: list[int]) -> None:
-    """Where others play the rest, the own ones are as deep as if alone: 1.0 s for all 50, or 24."""
-    clock = [0.0]
-    monkeypatch.setattr(module.time, "thread_time", lambda: clock[0])
-    monkeypatch.setattr(module, "EARLY_SECONDS", 4.0)
-    pace = LearningPace(0)
-    pace.seconds = 6.0
-    played = []
-    for depth in pace.matches(50, 20, 0.5):
+    for depth in pace.matches(50, 20, share):
         played.append(depth)
         clock[0] += seconds * depth
     assert played == depths

@@ -8,9 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agent.search.evaluation.scale import WIN, WON
+from agent.search.evaluation.scale import WON
 from agent.search.pvs.analysis import PvsAnalyser, PvsSearcher, PvsVerdict
-from agent.search.pvs.expansion import place_root
 from agent.search.pvs.workspace import CHANGES
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -86,51 +85,6 @@ def test_evaluations_in_the_table_prove_nothing(own: Compile) -> None:
     verdicts_of(searcher, machine, state, 7)
     state = machine.next(state, (("drop", "4"), "noop"))
     assert not any(verdict.proven for verdict in verdicts_of(searcher, machine, state, 4))
-
-
-def test_iterations_find_the_score_of_their_depth(machine_of: Compile, random_states: States) -> None:
-    """The last verdict of a depth has the best root move's score."""
-    machine = machine_of(heap(16))
-    searcher = new_searcher(machine, 2)
-    plain = Plain(machine, searcher)
-    compared = 0
-    for state in random_states(machine, 40):
-        if (side := plain.mover(state)) > 1:
-            continue
-        searcher.game.table[:] = 0
-        found = {verdict.depth: verdict for verdict in verdicts_of(searcher, machine, state, 4)}
-        for depth, verdict in found.items():
-            scores = {move: -plain.score(child, 1 - side, depth - 1) for move, child in plain.children(state)}
-            if not verdict.proven:
-                assert verdict.score == max(scores.values()) == scores[verdict.move]
-                compared += 1
-    assert compared > 20
-
-
-def test_root_moves_are_searched_in_windows(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A move that may beat the best one is searched again; a loss is proven when no move is left."""
-    machine = own("tic_tac_toe")
-    searcher = new_searcher(machine, 2)
-    assert place_root(searcher.game, machine.pack(machine.initial())) == 9
-    loss = 5 - WIN
-    exact = {0: loss - 2, 1: loss, 2: 70, 3: 60}
-    asked = []
-
-    def score(child: int, alpha: int, beta: int, depth: int, stop: object) -> int:
-        asked.append((child, alpha, beta))
-        return max(alpha, min(beta, exact[child]))
-
-    monkeypatch.setattr(searcher, "score", score)
-    found: list[PvsVerdict] = []
-    order = [0, 1, 2, 3]
-    assert searcher.iterate(order, 3, np.zeros(1, np.uint8), found.append) == 70
-    again = [(1, loss - 2, loss - 1), (1, loss - 2, WIN), (2, loss, loss + 1), (2, loss, WIN)]
-    assert asked == [(0, -WIN, WIN), *again, (3, 70, 71)]
-    assert [(verdict.score, verdict.proven) for verdict in found] == [(loss, False), (70, False), (70, False)]
-    assert order[0] == 2
-    exact |= {2: loss - 9, 3: loss - 1}
-    assert searcher.iterate([0, 1, 2, 3], 3, np.zeros(1, np.uint8), found.append) == loss
-    assert [(verdict.score, verdict.proven) for verdict in found[3:]] == [(loss, False), (loss, True)]
 
 
 def test_depth_is_the_limit(own: Compile) -> None:

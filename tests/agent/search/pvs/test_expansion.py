@@ -7,8 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agent.search.evaluation import features as finding
-from agent.search.evaluation.network import LOGIT, linear_evaluation
 from agent.search.evaluation.scale import WIN
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import search
@@ -16,7 +14,7 @@ from agent.search.pvs.workspace import BOTH, MAX_CHILDREN, NOBODY, REFUSED, ROOT
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
-from tests.agent.search.pvs.plain import Plain, bits_of, new_searcher
+from tests.agent.search.pvs.plain import Plain, new_searcher
 from tests.agent.search.pvs.sheets import DEAD_END, MARKS, heap
 from tests.circuits import Compile
 
@@ -113,26 +111,6 @@ def test_grandchildren_are_those_of_the_machine(
     assert (found > 0) == (batched > 0)
 
 
-@pytest.mark.parametrize("own_weights", [finding.MAX_OWN_WEIGHTS, 0], ids=["own weights", "shared weights"])
-@pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four"])
-def test_evaluation_is_the_weighted_sum_of_features(
-    machine_of: Compile, random_states: States, monkeypatch: pytest.MonkeyPatch, name: str, own_weights: int
-) -> None:
-    """The kernels add up the weights of the features."""
-    monkeypatch.setattr(finding, "MAX_OWN_WEIGHTS", own_weights)
-    machine = machine_of(rulesheets.text(name))
-    searcher = new_searcher(machine, 3, features=finding.find_features(machine, 1))
-    weights = np.random.default_rng(8).integers(-300, 300, searcher._features.n)
-    searcher.set_evaluation(linear_evaluation(weights / LOGIT, 7 / LOGIT))
-    threats = 0
-    for state in random_states(machine, 30):
-        features = searcher._features.of(bits_of(machine, state)[None, :])[0]
-        place_root(searcher.game, machine.pack(state))
-        assert searcher.work.evaluation[ROOT, 0] == round(float(features @ weights)) + 7
-        threats += int(features[searcher._features.threat].sum())
-    assert (threats > 0) == (own_weights > 0)
-
-
 def test_more_children_than_lanes(machine_of: Compile) -> None:
     """All of 144 children are made, in words of 64, and terminal ones are seen in each word."""
     machine = machine_of(MARKS)
@@ -163,14 +141,6 @@ def test_dead_ends_and_forced_moves(machine_of: Compile) -> None:
     check_row(plain, ROOT_CHILDREN, 1, right)
     stuck = machine.next(machine.initial(), ("left", "stay"))
     assert place_root(searcher.game, machine.pack(stuck)) == 0
-    assert searcher.work.counts[REFUSED] == 1
-
-
-def test_simultaneous_choices_are_refused(own: Compile) -> None:
-    """A state in which both roles choose has no children."""
-    machine = own("rock_paper_scissors")
-    searcher = new_searcher(machine, 1)
-    assert place_root(searcher.game, machine.pack(machine.initial())) == 0
     assert searcher.work.counts[REFUSED] == 1
 
 

@@ -9,10 +9,8 @@ import pytest
 
 from agent.search.choosing.general import GeneralSearch
 from agent.search.choosing.preparation import Preparation
-from agent.search.choosing.trial import CLEAR_LEAD, Trials
+from agent.search.choosing.trial import CLEAR_LEAD
 from agent.search.engine import UNLIMITED, Limit, Opinion
-from agent.search.learning.foresight import Foresight
-from agent.search.learning.learner import Learner
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -72,20 +70,6 @@ def test_what_the_other_one_could_answer_is_no_loss(race: CircuitMachine) -> Non
     assert not any(opinion.final and opinion.score.goal != 100 for opinion in opinions_of(search, place(race, 2, 2)))
 
 
-def test_it_plays_where_it_leads(race: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even results count for tree search, which does not assume that its moves are seen."""
-    preparation = prepared(race, 1)
-    assert preparation.suits
-    assert preparation.searched is not race
-    assert not preparation.prefers_alpha_beta
-    preparation.trials.points = preparation.trials.matches = int(CLEAR_LEAD)
-    assert preparation.prefers_alpha_beta
-    preparation.trials.matches += 2
-    preparation.trials.points += 0.5
-    assert not preparation.prefers_alpha_beta
-    assert preparation.worth_while
-
-
 def test_helpless_alpha_beta_leaves_the_turn_to_tree_search(race: CircuitMachine) -> None:
     """It says so."""
     search = GeneralSearch(race, 1, threads=1, seed=1, memory_bytes=1 << 22)
@@ -109,13 +93,3 @@ def test_trial_matches_are_for_the_role_that_is_played(race: CircuitMachine) -> 
     with StopWhen(lambda: preparation.trials.matches > 1) as stop:
         preparation._try_out(math.inf, stop.flag, CLEAR_LEAD)
     assert preparation.trials.matches > 1
-
-
-def test_what_is_foreseen_is_of_another_game(race: CircuitMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Alpha-beta's game is another one, in which one player sees the other's choice: its foresight predicts nothing."""
-    preparation = prepared(race, 0)
-    monkeypatch.setattr(Foresight, "advantage", 0.5)
-    monkeypatch.setattr(Learner, "run", lambda self, root, stop: None)
-    monkeypatch.setattr(Trials, "play", lambda *arguments: None)
-    preparation.run(race.initial(), 0.5, np.zeros(1, np.uint8))
-    assert preparation.trials.prior == 0.0

@@ -32,8 +32,9 @@ from games.machine import State
 from tests.agent.search.features import features_of
 from tests.agent.search.pvs.plain import Plain, new_searcher
 from tests.agent.search.pvs.sheets import heap
-from tests.agent.search.stopping import StopWhen, never
+from tests.agent.search.stopping import StopWhen
 from tests.agent.search.teams import AssistedTeam, CannedTeam
+from tests.agent.search.thinking import opinions_of
 from tests.circuits import Compile
 
 States = Callable[[CircuitMachine, int], list[State]]
@@ -47,6 +48,17 @@ def assisted(machine: CircuitMachine, role: int, team: CannedTeam) -> AlphaBetaS
     engine = AlphaBetaSearch(machine, role, features, threads=1, megabytes=1, team=team)
     engine.use(linear_evaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0))
     return engine
+
+
+def assistant_of(machine: CircuitMachine, rank: int = 0) -> SplitAssistant:
+    """A helper's search of the first state, with the same evaluation."""
+    features = features_of(machine)
+    evaluation = linear_evaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0)
+    setting = pickle.loads(pickle.dumps(make_setting(features, evaluation, new_searcher(machine, 1).game.zobrist)))
+    assistant = setting.assistant(machine, 0, rank)
+    assert isinstance(assistant, SplitAssistant)
+    assistant.begin(machine.initial())
+    return assistant
 
 
 def test_entries_of_one_search_answer_another(own: Compile) -> None:
@@ -119,29 +131,6 @@ def test_what_says_more_is_taken(
     assert read_entries(searcher.game.table, key) == data(*(told if taken else there))
 
 
-def test_depths_and_kinds_are_read_as_the_kernels_write_them(own: Compile) -> None:
-    """`sharing` and the kernels agree on the layout of an entry."""
-    machine = own("connect_four")
-    searcher = new_searcher(machine, 1)
-    searcher.iterate(searcher.place(machine.pack(machine.initial())), 4, NO_STOP)
-    data = read_entries(searcher.game.table, searcher.root_keys)
-    found = data[data != 0]
-    depths = {int(entry >> DEPTH_AT) & 0xFF for entry in found}
-    assert {int(depth_of.py_func(entry)) for entry in found} == depths == {3}
-    assert [int(kind_of.py_func(entry)) for entry in found] == [int(entry >> KIND_AT) & 3 for entry in found]
-
-
-def test_deeper_entries_stay(own: Compile) -> None:
-    """Shallower entries of others do not replace them."""
-    machine = own("connect_four")
-    shallow, deep = new_searcher(machine, 1), new_searcher(machine, 1)
-    for searcher, depth in ((shallow, 2), (deep, 4)):
-        searcher.iterate(searcher.place(machine.pack(machine.initial())), depth, NO_STOP)
-    kept = read_entries(deep.game.table, deep.root_keys)
-    write_entries(deep, deep.root_keys, read_entries(shallow.game.table, shallow.root_keys))
-    assert np.array_equal(read_entries(deep.game.table, deep.root_keys), kept)
-
-
 def test_a_search_with_a_helper_proves_what_is_true(machine_of: Compile, random_states: States) -> None:
     """Wins and losses, in a game in which a role may move twice in a row."""
     machine = machine_of(heap(9))
@@ -153,9 +142,7 @@ def test_a_search_with_a_helper_proves_what_is_true(machine_of: Compile, random_
             continue
         engine = assisted(machine, side, AssistedTeam(machine, side))
         engine.begin(state)
-        said: list[Opinion] = []
-        with StopWhen(never) as stop:
-            engine.think(stop.flag, said.append, UNLIMITED)
+        said = opinions_of(engine)
         assert said[-1].final
         children = dict(plain.children(state))
         best = max(-plain.score(child, 1 - side, 99) for child in children.values())
@@ -171,12 +158,7 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
     searcher = new_searcher(machine, 1)
     order = searcher.place(machine.pack(machine.initial()))
     exact = {child: searcher.score(child, -WIN, WIN, 4, NO_STOP) for child in order}
-    features = features_of(machine)
-    evaluation = linear_evaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0)
-    setting = pickle.loads(pickle.dumps(make_setting(features, evaluation, searcher.game.zobrist)))
-    assistant = setting.assistant(machine, 0, 0)
-    assert isinstance(assistant, SplitAssistant)
-    assistant.begin(machine.initial())
+    assistant = assistant_of(machine)
     worst = min(exact, key=lambda child: exact[child] or 0)
     empty = np.zeros(2 * len(order), np.uint64)
     assistant.take(Guide(SearchProgress(4, worst, -5000, True, tuple(order)), empty, np.zeros((0, 2), np.uint64), {}))
@@ -198,12 +180,7 @@ def test_an_assistant_finds_a_better_move(own: Compile) -> None:
 
 def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Moves refuted by the last depth's score need another search at a lower score, and none at a higher one."""
-    machine = own("connect_four")
-    features = features_of(machine)
-    zobrist = new_searcher(machine, 1).game.zobrist
-    assistant = make_setting(features, linear_evaluation(np.zeros(features.n), 0.0), zobrist).assistant(machine, 0, 0)
-    assert isinstance(assistant, SplitAssistant)
-    assistant.begin(machine.initial())
+    assistant = assistant_of(own("connect_four"))
     searched: list[tuple[int, int]] = []
     scores = {3: -50, 5: 70}
 
@@ -228,13 +205,7 @@ def test_moves_are_searched_again_where_the_score_falls(own: Compile, monkeypatc
 
 def test_a_helper_keeps_off_what_others_are_at(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless these are behind it."""
-    machine = own("connect_four")
-    features = features_of(machine)
-    zobrist = new_searcher(machine, 1).game.zobrist
-    setting = make_setting(features, linear_evaluation(np.zeros(features.n), 0.0), zobrist)
-    assistant = setting.assistant(machine, 0, 2)
-    assert isinstance(assistant, SplitAssistant)
-    assistant.begin(machine.initial())
+    assistant = assistant_of(own("connect_four"), 2)
     order = tuple(assistant._order)
     best, engines, own_last, somebodys, *free = order
     searched: list[int] = []

@@ -13,7 +13,7 @@ from agent.cli import main
 from agent.lab.jobs.inline import InlineExecutor
 from agent.lab.tally import Tally
 from agent.search.alphabeta.table import new_table
-from agent.search.engine import UNLIMITED, EngineMismatchError, Opinion
+from agent.search.engine import EngineMismatchError
 from agent.search.registry import engines_for
 from agent.search.reversi.analysis import ReversiAnalyser
 from agent.search.reversi.engine import ReversiEngine, expected_goal, make_engine
@@ -27,7 +27,7 @@ from agent.search.reversi.weights.shipped import weights_for
 from games.gdl.running.machine import CircuitMachine
 from games.native.reversi.recognise import recognise
 from games.native.reversi.rules import ReversiVariant, central_start, rectangle
-from tests.agent.search.stopping import StopWhen, never
+from tests.agent.search.thinking import opinions_of, play_match
 from tests.circuits import own_machine
 from tests.instruments.__main__ import instrument
 from tests.instruments.training.reversi import campaign
@@ -52,14 +52,6 @@ def engine_of(machine: CircuitMachine, role: int, max_depth: int) -> ReversiEngi
     return ReversiEngine(machine, role, binding, megabytes=4, max_depth=max_depth)
 
 
-def think(engine: ReversiEngine) -> list[Opinion]:
-    """The engine's reports until it stops by itself."""
-    opinions: list[Opinion] = []
-    with StopWhen(never) as stop:
-        engine.think(stop.flag, opinions.append, UNLIMITED)
-    return opinions
-
-
 def test_engine_is_chosen_for_the_family() -> None:
     """The registry offers the native engine first for Reversi, and not at all for other games."""
     assert next(engines_for(own_machine("reversi"), 0)).name == "reversi"
@@ -67,28 +59,13 @@ def test_engine_is_chosen_for_the_family() -> None:
 
 
 def test_plays_a_whole_match(machine: CircuitMachine) -> None:
-    """Both roles always report a legal move, and their proven goals come true; one proves its goal before the end."""
-    engines = [engine_of(machine, role, 4) for role in (0, 1)]
-    state = machine.initial()
-    certain: list[float | None] = [None, None]
-    for engine in engines:
-        engine.begin(state)
-    while not machine.terminal(state):
-        joint = []
-        for role, engine in enumerate(engines):
-            legal = machine.legal(state, role)
-            opinions = think(engine)
-            assert all(opinion.move in legal for opinion in opinions)
-            joint.append(opinions[-1].move)
-            if opinions[-1].final and len(legal) > 1:
-                assert certain[role] in (None, opinions[-1].score.goal)
-                certain[role] = opinions[-1].score.goal
-        state = machine.next(state, joint)
-        for engine in engines:
-            engine.advance(tuple(joint), state)
-    assert certain != [None, None]
-    for role in (0, 1):
-        assert certain[role] in (None, machine.goal(state, role))
+    """Both roles report legal moves, and their proven goals come true; one proves its goal before the end."""
+    engines = {role: engine_of(machine, role, 4) for role in (0, 1)}
+    turns, end = play_match(machine, engines, lambda engine: opinions_of(engine)[-1])
+    said = [(role, opinion.score) for turn in turns for role, opinion in turn.items()]
+    certain = {(role, score.goal) for role, score in said if score is not None and score.proven}
+    assert certain
+    assert certain <= {(role, machine.goal(end, role)) for role in engines}
 
 
 def test_different_view_is_an_error(machine: CircuitMachine) -> None:
@@ -107,7 +84,7 @@ def test_only_move_is_certain_at_once(machine: CircuitMachine) -> None:
     """Without a choice the first opinion is final, and the next position is searched."""
     engine = engine_of(machine, 1, 4)
     engine.begin(machine.initial())
-    opinions = think(engine)
+    opinions = opinions_of(engine)
     assert opinions[0].final
     assert opinions[0].move == machine.legal(machine.initial(), 1)[0]
     assert engine._analyser.nodes > 0

@@ -43,16 +43,18 @@ def plain_score(variant: ReversiVariant, position: ReversiPosition) -> int:
     return variant.sign * (margin + empties * ((margin > 0) - (margin < 0)))
 
 
+def random_ply(variant: ReversiVariant, position: ReversiPosition, generator: random.Random) -> ReversiPosition:
+    """The position after a random move, or a pass."""
+    moves = list(cells_of(variant.moves(position)))
+    return variant.play(position, generator.choice(moves) if moves else None)
+
+
 def random_position(variant: ReversiVariant, empties: int, generator: random.Random) -> ReversiPosition:
     """A position with that many empty cells from a random game."""
     while True:
         position = variant.initial()
         while not variant.terminal(position) and variant.empty(position).bit_count() > empties:
-            moves = list(cells_of(variant.moves(position)))
-            if moves:
-                position = variant.play(position, generator.choice(moves))
-            else:
-                position = ReversiPosition(position.discs, 1 - position.turn)
+            position = random_ply(variant, position, generator)
         if variant.empty(position).bit_count() == empties:
             return position
 
@@ -128,11 +130,7 @@ def test_stable_discs_are_never_turned() -> None:
                 for colour in (0, 1)
             ]
             while not variant.terminal(position):
-                moves = list(cells_of(variant.moves(position)))
-                if moves:
-                    position = variant.play(position, generator.choice(moves))
-                else:
-                    position = ReversiPosition(position.discs, 1 - position.turn)
+                position = random_ply(variant, position, generator)
             assert [stable[colour] & ~position.discs[colour] for colour in (0, 1)] == [0, 0]
 
 

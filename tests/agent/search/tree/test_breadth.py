@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from agent.search.engine import Opinion
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.store import N_PLAYOUTS
 from tests.circuits import Compile
-
-Think = Callable[..., Opinion]
 
 NOT_STOPPED = np.zeros(1, np.uint8)
 
@@ -80,18 +75,6 @@ def test_states_of_many_words_are_told_apart(machine_of: Compile) -> None:
     assert closing_at[0] > WIDE
 
 
-def test_a_thread_alone_hurries_when_few_states_are_left(own: Compile) -> None:
-    """It enumerates in nine slices of ten, before that in three of four."""
-    machine = own("eight_puzzle")
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, seed=1)
-    engine.begin(machine.initial())
-    scheduler = engine._scheduler
-    assert scheduler._enumeration is not None
-    assert [scheduler._enumerates_now(0) for _ in range(20)].count(True) == 15
-    scheduler._enumeration._most_open = 1 << 20
-    assert [scheduler._enumerates_now(0) for _ in range(20)].count(True) >= 18
-
-
 def test_stops_where_memory_ends(own: Compile) -> None:
     """A full store is reported."""
     machine = own("eight_puzzle")
@@ -100,20 +83,6 @@ def test_stops_where_memory_ends(own: Compile) -> None:
     breadth.run(NOT_STOPPED, 1 << 20)
     assert breadth.full
     assert not breadth.complete
-
-
-def test_the_engine_plays_the_line_that_was_found(machine_of: Compile, think: Think) -> None:
-    """The line is proven, and followed to the end without searching again."""
-    machine = machine_of(COIN_ROW)
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=1)
-    state = machine.initial()
-    engine.begin(state)
-    while not machine.terminal(state):
-        opinion = think(engine)
-        assert opinion.final
-        state = machine.next(state, [opinion.move])
-        engine.advance((opinion.move,), state)
-    assert machine.goal(state, 0) == 60
 
 
 def test_a_slow_tree_does_not_slow_the_enumeration_down(own: Compile) -> None:

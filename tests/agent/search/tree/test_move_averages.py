@@ -12,6 +12,7 @@ from agent.search.tree.engine import TreeSearch
 from agent.search.tree.move_averages import FADING, UNKNOWN
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.stopping import StopWhen
+from tests.agent.search.thinking import tree_search
 from tests.circuits import Compile
 
 FromText = Callable[[str], CircuitMachine]
@@ -65,8 +66,7 @@ def test_what_wins_is_worth_more(machine_of: FromText) -> None:
     """The move with which all matches are won has the highest worth."""
     machine = machine_of(THREE_PICKS)
     best = machine.move_index(0, ("pick", "5"))
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, draws=4, judging=False, seed=2)
-    search.begin(machine.initial())
+    search = tree_search(machine, draws=4, judging=False, seed=2)
     # Before the root is proven, as it soon is.
     search._scheduler._budgets[0] = 500
     search._scheduler.run_slice(0, np.zeros(1, np.uint8))

@@ -9,9 +9,9 @@ import pytest
 from numba import njit
 
 from agent.search.engine import Opinion
-from agent.search.tree.engine import TreeSearch
 from agent.search.tree.regret import add_regrets
 from agent.search.tree.store import MIXED, ROOT
+from tests.agent.search.thinking import tree_search
 from tests.agent.search.tree.steady import steady
 from tests.circuits import machine_of
 
@@ -47,8 +47,7 @@ def picks(moves: int) -> str:
 def test_of_many_moves_a_part_stands_for_all(think: Think, moves: int, parts: int) -> None:
     """Each descent updates the regrets of every second or third move, twice or three times as much."""
     machine = machine_of(picks(moves))
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, judging=False, seed=1)
-    engine.begin(machine.initial())
+    engine = tree_search(machine, judging=False)
     steady(engine)
     think(engine, 8000)
     tree = engine._tree

@@ -17,6 +17,7 @@ from agent.search.tree.root_parallelism import Judgement, RootReport, merged, re
 from agent.search.tree.root_policy import choose, read_root
 from tests.agent.search.stopping import StopWhen
 from tests.agent.search.teams import AssistedTeam, CannedTeam
+from tests.agent.search.thinking import tree_search
 from tests.agent.search.tree.test_root_policy import root
 from tests.circuits import Compile
 
@@ -94,8 +95,7 @@ def test_helpers_may_vanish_and_return(own: Compile) -> None:
     """A decision uses the answers at hand; without any it is the own tree's."""
     machine = own("connect_four")
     team = CannedTeam()
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, team=team, setting=TreeSetting(), seed=1)
-    search.begin(machine.initial())
+    search = tree_search(machine, team=team, setting=TreeSetting())
     said: list[Opinion] = []
     with StopWhen(lambda: search.playouts >= 500) as stop:
         search.think(stop.flag, said.append, UNLIMITED)
@@ -116,14 +116,12 @@ def test_helpers_may_vanish_and_return(own: Compile) -> None:
 def test_a_helper_that_proves_ends_the_search(own: Compile) -> None:
     """The engine itself may be far from a proof."""
     machine = own("connect_four")
-    own_search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, seed=1)
-    own_search.begin(machine.initial())
+    own_search = tree_search(machine, memory_bytes=1 << 20)
     known = own_search.report_root()
     assert known is not None
     goals = np.where(np.arange(len(known.moves)) == 3, 1.0, -1.0)
     team = CannedTeam([replace(known, proven_goals=goals, proven=True, value=1.0)])
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, seed=1, team=team, setting=TreeSetting())
-    search.begin(machine.initial())
+    search = tree_search(machine, memory_bytes=1 << 20, team=team, setting=TreeSetting())
     said: list[Opinion] = []
     search.think(np.zeros(1, np.uint8), said.append, UNLIMITED)
     assert said[-1].final
@@ -134,8 +132,7 @@ def test_an_assistant_searches_and_judges_like_the_engine(own: Compile) -> None:
     """Its visits count, and it gets the engine's parameters."""
     machine = own("connect_four")
     team = AssistedTeam(machine, 0)
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, draws=3, seed=1, team=team, setting=TreeSetting())
-    search.begin(machine.initial())
+    search = tree_search(machine, draws=3, team=team, setting=TreeSetting())
 
     def helped() -> bool:
         given = team.answers()
@@ -194,8 +191,7 @@ def test_plans_of_helpers_are_followed(machine_of: Compile) -> None:
     machine = machine_of(lock)
     plan = tuple(machine.move_index(0, ("dial", "3")) for _ in range(3))
     team = CannedTeam()
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, seed=1, team=team, setting=TreeSetting())
-    search.begin(machine.initial())
+    search = tree_search(machine, memory_bytes=1 << 20, team=team, setting=TreeSetting())
     known = search.report_root()
     assert known is not None
     team.given = [replace(known, line=(plan, 1.0))]

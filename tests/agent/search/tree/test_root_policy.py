@@ -43,36 +43,28 @@ def choice(root: RootStatistics, line: BestLine | None = None, seed: int = 1) ->
     return edge, value, proven
 
 
-def test_the_only_move_is_worth_what_the_root_is() -> None:
-    """Its own edge may have no playouts yet."""
-    assert choice(root([0], [0.0], value=0.3)) == (0, 0.3, False)
-    assert choice(root([5], [0.2], [1.0], proven=True, value=1.0)) == (0, 1.0, True)
-
-
-def test_the_most_visited_move_is_played() -> None:
-    """Not the one with the best mean, which may rest on a few playouts."""
-    assert choice(root([10, 90, 50], [0.9, 0.6, 0.5])) == (1, 0.6, False)
-
-
-def test_of_proven_losses_the_most_visited_is_played() -> None:
-    """It was the hardest to refute."""
-    assert choice(root([10, 30, 20], [0.2, 0.1, 0.3], [0.0, 0.0, 0.0], proven=True, value=0.0)) == (1, 0.0, True)
-
-
-def test_a_proven_win_is_played_however_often_it_was_visited() -> None:
-    """The root is proven by it; open siblings do not matter."""
-    assert choice(root([2, 90], [0.5, 0.9], [1.0, -1.0], proven=True, value=1.0)) == (0, 1.0, True)
-
-
-def test_a_proven_child_is_played_where_open_ones_promise_less() -> None:
-    """A draw is taken rather than a doubtful move; it is not called the best."""
-    assert choice(root([10, 90], [0.5, 0.4], [0.5, -1.0])) == (0, 0.5, False)
-    assert choice(root([10, 90], [0.5, 0.6], [0.5, -1.0])) == (1, 0.6, False)
-
-
-def test_a_proven_loss_is_not_preferred_to_a_poor_open_move() -> None:
-    """The most visited open move is played even if all of its playouts were lost."""
-    assert choice(root([10, 5], [0.0, 0.0], [0.0, -1.0])) == (1, 0.0, False)
+@pytest.mark.parametrize(
+    ("statistics", "chosen"),
+    [
+        # The only move is worth what the root is: its own edge may have no playouts yet.
+        (root([0], [0.0], value=0.3), (0, 0.3, False)),
+        (root([5], [0.2], [1.0], proven=True, value=1.0), (0, 1.0, True)),
+        # The most visited move is played, not the one with the best mean, which may rest on a few playouts.
+        (root([10, 90, 50], [0.9, 0.6, 0.5]), (1, 0.6, False)),
+        # Of proven losses the most visited was the hardest to refute.
+        (root([10, 30, 20], [0.2, 0.1, 0.3], [0.0, 0.0, 0.0], proven=True, value=0.0), (1, 0.0, True)),
+        # A proven win is played however often it was visited.
+        (root([2, 90], [0.5, 0.9], [1.0, -1.0], proven=True, value=1.0), (0, 1.0, True)),
+        # A proven draw is taken where open moves promise less, and not called the best.
+        (root([10, 90], [0.5, 0.4], [0.5, -1.0]), (0, 0.5, False)),
+        (root([10, 90], [0.5, 0.6], [0.5, -1.0]), (1, 0.6, False)),
+        # The most visited open move is preferred to a proven loss even if all of its playouts were lost.
+        (root([10, 5], [0.0, 0.0], [0.0, -1.0]), (1, 0.0, False)),
+    ],
+)
+def test_the_move_is_chosen_by_proofs_and_visits(statistics: RootStatistics, chosen: tuple[int, float, bool]) -> None:
+    """Where roles take turns."""
+    assert choice(statistics) == chosen
 
 
 def test_where_others_choose_at_once_often_visited_moves_are_mixed() -> None:

@@ -18,6 +18,7 @@ from agent.search.tree.workspace import BATCHES, PASS_TIME, PASSES
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.stopping import StopWhen
+from tests.agent.search.thinking import play_match, tree_search
 from tests.agent.search.tree.steady import steady
 from tests.circuits import Compile
 
@@ -153,65 +154,49 @@ def mark(x: int, y: int) -> Term:
     return ("mark", str(x), str(y))
 
 
-def test_proves_a_mate_in_one(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
-    """The winning move is found, proven, and reported without waiting for the flag."""
-    machine = own("tic_tac_toe")
-    opinion = opinion_at(machine, board("xx.", "oo.", "...", turn="x"), 0)
-    assert (opinion.move, opinion.score.goal, opinion.final) == (mark(3, 1), 100.0, True)
-
-
-def test_proves_a_mate_in_two(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
-    """A fork wins whatever the opponent does; the opponent knows that it is lost."""
-    machine = own("tic_tac_toe")
-    fork = board("x..", ".o.", "o.x", turn="x")
-    opinion = opinion_at(machine, fork, 0)
-    assert (opinion.move, opinion.score.goal, opinion.final) == (mark(3, 1), 100.0, True)
-    lost = machine.next(fork, [mark(3, 1), "noop"])
-    opinion = opinion_at(machine, lost, 1)
-    assert (opinion.score.goal, opinion.final) == (0.0, True)
-
-
-def test_proves_the_only_defence(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
-    """Against a threat only one move does not lose; a whole small game is proven a draw."""
-    machine = own("tic_tac_toe")
-    opinion = opinion_at(machine, board("xx.", ".o.", "...", turn="o"), 1)
-    assert opinion.move == mark(3, 1)
-    opinion = opinion_at(machine, machine.initial(), 0)
-    assert (opinion.score.goal, opinion.final) == (50.0, True)
-
-
-def test_waits_with_an_opinion_where_it_has_no_choice(own: Compile, opinion_at: OpinionAt, board: Board) -> None:
-    """The only legal move is reported, with the value of the next position."""
-    opinion = opinion_at(own("tic_tac_toe"), board("xx.", "oo.", "...", turn="x"), 1)
-    assert (opinion.move, opinion.score.goal) == ("noop", 0.0)
-
-
-def play_alone(machine: CircuitMachine, think: Think) -> tuple[int | None, list[bool]]:
-    """Plays a puzzle to its end; returns its goal, and whether each move was proven."""
-    engine = TreeSearch(machine, 0, threads=1, seed=1)
-    state = machine.initial()
-    engine.begin(state)
-    proven = []
-    while not machine.terminal(state):
-        opinion = think(engine)
-        proven.append(opinion.final)
-        state = machine.next(state, [opinion.move])
-        engine.advance((opinion.move,), state)
-    return machine.goal(state, 0), proven
+@pytest.mark.parametrize(
+    ("rows", "turn", "role", "move", "goal"),
+    [
+        (("xx.", "oo.", "..."), "x", 0, mark(3, 1), 100.0),
+        # A fork wins whatever the opponent does; the opponent knows that it is lost.
+        (("x..", ".o.", "o.x"), "x", 0, mark(3, 1), 100.0),
+        (("x.x", ".o.", "o.x"), "o", 1, None, 0.0),
+        # Against a threat only one move does not lose.
+        (("xx.", ".o.", "..."), "o", 1, mark(3, 1), None),
+        (("...", "...", "..."), "x", 0, None, 50.0),
+        # The only legal move is reported, with the value of the next position.
+        (("xx.", "oo.", "..."), "x", 1, "noop", 0.0),
+    ],
+)
+def test_proves_endings(
+    own: Compile,
+    opinion_at: OpinionAt,
+    board: Board,
+    rows: Sequence[str],
+    turn: str,
+    role: int,
+    move: Term,
+    goal: float,
+) -> None:
+    """Wins, losses and draws are reported without waiting for the flag."""
+    opinion = opinion_at(own("tic_tac_toe"), board(*rows, turn=turn), role)
+    assert move in (None, opinion.move)
+    assert goal in (None, opinion.score.goal)
+    assert opinion.final
 
 
 def test_finds_the_solution_of_a_puzzle_and_follows_it(machine_of: Compile, think: Think) -> None:
     """Once a line reaches the best goal (here 80) every move is proven and the line is played out."""
-    goal, proven = play_alone(machine_of(LOCKS), think)
-    assert goal == 80
-    assert all(proven)
+    machine = machine_of(LOCKS)
+    turns, end = play_match(machine, {0: tree_search(machine)}, think)
+    assert machine.goal(end, 0) == 80
+    assert all(turn[0].final for turn in turns)
 
 
 def test_keeps_its_best_line_when_a_puzzle_is_not_proven(machine_of: Compile, think: Think) -> None:
     """The best match so far counts more than averages, and is kept between moves."""
     machine = machine_of(LOCKS)
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
-    engine.begin(machine.initial())
+    engine = tree_search(machine)
     engine._parameters.best_goal[0] = 1.0  # as if the rules named a goal that no line reaches
     first = think(engine)
     assert first.score.goal == 80.0
@@ -228,8 +213,7 @@ def test_mixes_where_any_fixed_choice_would_lose(machine_of: Compile, think: Thi
     machine = machine_of(PENNIES)
     moves = set()
     for seed in range(8):
-        engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 22, seed=seed)
-        engine.begin(machine.initial())
+        engine = tree_search(machine, seed=seed)
         opinion = think(engine, 5_000)
         moves.add(opinion.move)
         assert opinion.score is not None
@@ -248,8 +232,7 @@ def test_mixes_in_the_proportions_of_the_equilibrium(machine_of: Compile, think:
     """Neither visits nor means show them: a move is played often to make the other side's moves worth the same."""
     machine = machine_of(RANSOM)
     for role, often in ((0, "near"), (1, "far")):
-        engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 22, seed=1)
-        engine.begin(machine.initial())
+        engine = tree_search(machine, role)
         think(engine, 5_000)
         root = read_root(engine._tree, role, -1)
         moves = [machine.game.moves[role][int(move) - machine.programs.role_start[role]] for move in root.moves]
@@ -288,8 +271,7 @@ def test_the_random_role_plays_at_random(machine_of: Compile, opinion_at: Opinio
 def test_stops_soon_after_the_flag(name: str, own: Compile) -> None:
     """An endless kernel returns, after finishing only the lanes under way."""
     machine = own(name)
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
-    engine.begin(machine.initial())
+    engine = tree_search(machine)
     for _ in range(5):
         engine._scheduler._budgets[0] = 1 << 40
         begin = work(engine)
@@ -330,8 +312,7 @@ def consistent(engine: TreeSearch, lost: float = 0.0) -> None:
 def test_keeps_what_it_knows_of_the_next_position(name: str, own: Compile, think: Think) -> None:
     """After a joint move the subtree becomes the tree, with its playouts."""
     machine = own(name)
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
-    engine.begin(machine.initial())
+    engine = tree_search(machine)
     think(engine, 5_000)
     consistent(engine)
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[0] for role in range(2)])
@@ -349,8 +330,7 @@ def test_keeps_what_it_knows_of_the_next_position(name: str, own: Compile, think
 def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str, own: Compile, think: Think) -> None:
     """Every node below the new root has its visits, goals and edges; nothing else is left; the search goes on."""
     machine = own(name)
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1)
-    engine.begin(machine.initial())
+    engine = tree_search(machine)
     think(engine, 5_000)
     tree = engine._tree
     state = machine.next(machine.initial(), [machine.legal(machine.initial(), role)[-1] for role in range(2)])
@@ -402,8 +382,7 @@ def test_a_full_tree_does_not_stop_the_search(name: str, own: Compile, think: Th
 def test_makes_room_by_forgetting_what_is_hardly_visited(own: Compile, think: Think) -> None:
     """In a full tree nodes are forgotten and others made, and the most visited moves keep their children."""
     machine = own("connect_four")
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 20, judging=False, seed=1)
-    engine.begin(machine.initial())
+    engine = tree_search(machine, memory_bytes=1 << 20, judging=False)
     steady(engine, single=True)
     made = []
     counts = engine._tree.counts
@@ -424,8 +403,7 @@ def test_makes_room_by_forgetting_what_is_hardly_visited(own: Compile, think: Th
 def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think: Think) -> None:
     """Making room for nodes ends once a puzzle's best match is proven to be the best."""
     machine = own("eight_puzzle")
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, seed=1)
-    engine.begin(machine.initial())
+    engine = tree_search(machine, memory_bytes=1)
     think(engine, 20_000)
     # A little less than half is left when room has just been made.
     assert filled(engine._tree) > 0.4
@@ -438,8 +416,7 @@ def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think
 def test_another_path_is_no_reason_to_look_at_all_children(own: Compile, think: Think) -> None:
     """Where children are too dear, only the root's are made, whatever paths lead to a node."""
     machine = own("connect_four")
-    engine = TreeSearch(machine, 0, threads=1, judging=False, seed=1)
-    engine.begin(machine.initial())
+    engine = tree_search(machine, judging=False)
     costs = engine._workspaces[0].costs
     # As if a pass of the lanes had taken a thousand years.
     costs[PASS_TIME], costs[PASSES], costs[BATCHES] = 3e19, 1.0, 1.0
@@ -464,24 +441,12 @@ def test_several_threads_search_one_tree(own: Compile, think: Think) -> None:
     assert (opinion.score.goal, opinion.final) == (50.0, True)
 
 
-def result(machine: CircuitMachine, role: int, think: Think, playouts: int, rng: random.Random) -> int | None:
-    """The goal of the tree search in one match against random players."""
-    engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 24, seed=rng.getrandbits(30))
-    state = machine.initial()
-    engine.begin(state)
-    while not machine.terminal(state):
-        joint: Sequence[Term] = [rng.choice(machine.legal(state, other)) for other in range(len(machine.roles))]
-        move = think(engine, playouts).move
-        joint = tuple(move if other == role else theirs for other, theirs in enumerate(joint))
-        state = machine.next(state, joint)
-        engine.advance(joint, state)
-    return machine.goal(state, role)
-
-
-def test_beats_a_random_player(own: Compile, think: Think) -> None:
+@pytest.mark.parametrize("role", [0, 1])
+def test_beats_a_random_player(own: Compile, think: Think, role: int) -> None:
     """In connect four, as either side, with few playouts."""
-    rng = random.Random(3)
-    assert [result(own("connect_four"), role, think, 1_000, rng) for role in (0, 1)] == [100] * 2
+    machine = own("connect_four")
+    _, end = play_match(machine, {role: tree_search(machine, role)}, lambda engine: think(engine, 1_000), seed=3)
+    assert machine.goal(end, role) == 100
 
 
 def test_says_nothing_where_it_has_no_move(own: Compile, board: Board) -> None:
@@ -493,3 +458,17 @@ def test_says_nothing_where_it_has_no_move(own: Compile, board: Board) -> None:
     opinions: list[Opinion] = []
     engine.think(np.zeros(1, np.uint8), opinions.append, UNLIMITED)
     assert opinions == []
+
+
+def test_more_exploration_multiplies_what_the_game_wants(own: Compile, think: Think) -> None:
+    """Before and after goals of random play have scaled the weights; and back again."""
+    engines = [TreeSearch(own("connect_four"), 0, threads=1, memory_bytes=1 << 20, seed=3) for _ in range(3)]
+    for engine, factor in zip(engines, (1.0, 8.0, 8.0), strict=True):
+        engine.begin(own("connect_four").initial())
+        engine.explore(factor)
+        for _ in range(2):
+            engine._scheduler.scale_exploration(np.zeros(1, np.uint8))
+    engines[2].explore(1.0)
+    plain, more, back = (engine._parameters.exploration for engine in engines)
+    assert more == pytest.approx(8.0 * plain)
+    assert back == pytest.approx(plain)

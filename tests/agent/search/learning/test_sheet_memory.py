@@ -6,21 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from agent.refereeing.positions import from_position
-from agent.search.choosing.recollection import Recollection
 from agent.search.evaluation import features as finding
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.network import MOVERS, NetworkEvaluation, linear_evaluation
 from agent.search.learning import memory as memories
 from agent.search.learning.learner import Experience, Learner
-from agent.search.learning.memory import SheetMemory, Store
+from agent.search.learning.memory import MemoryEntry, SheetMemory, Store
 from agent.search.learning.trial_points import NO_MATCHES, TrialPoints
 from games import rulesheets
 from games.gdl import canonical
@@ -164,23 +161,47 @@ def test_other_positions_inherit_what_was_learnt(own: Compile, machine_of: Compi
         assert (entry.generations, entry.trials) == (generations, trials)
 
 
-def test_rules_that_differ_in_more_than_positions_inherit_nothing(own: Compile, tmp_path: Path) -> None:
+@pytest.fixture
+def memory(own: Compile, tmp_path: Path) -> SheetMemory:
+    """The memory of tic-tac-toe."""
+    return SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), ("x", "o"))
+
+
+def keep(
+    memory: SheetMemory, machine: CircuitMachine, weights: Callable[[Features], Any], states: Sequence[State] = ()
+) -> tuple[Features, Experience]:
+    """Keeps an evaluation with these weights, and positions."""
+    features, known = features_of(machine, 1), experience_of(machine, states or [machine.initial()])
+    evaluation = linear_evaluation(weights(features), 0.0)
+    memory.keep(machine.game.fluents, features, evaluation, known, generations=1, matches=1, trials=NO_MATCHES)
+    return features, known
+
+
+def ones(features: Features) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """All weights are one."""
+    return np.ones(features.n)
+
+
+def kept(memory: SheetMemory) -> MemoryEntry:
+    """What is remembered."""
+    found = memory.read()
+    assert found is not None
+    return found
+
+
+def test_rules_that_differ_in_more_than_positions_inherit_nothing(
+    own: Compile, memory: SheetMemory, tmp_path: Path
+) -> None:
     """Nor do first positions with names of their own: they say what the other rules do not."""
-    machine = own("tic_tac_toe")
+    keep(memory, own("tic_tac_toe"), ones)
     text = rulesheets.text("tic_tac_toe")
-    features = features_of(machine, 1)
-    none = experience_of(machine, [machine.initial()])
-    memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(text), machine.roles)
-    zero = linear_evaluation(np.zeros(features.n), 0.0)
-    memory.keep(machine.game.fluents, features, zero, none, generations=1, matches=1, trials=NO_MATCHES)
     for other in (text.replace("(goal ?role 50)", "(goal ?role 60)"), text + "(init (seed apple))"):
-        assert SheetMemory(Store(tmp_path), kif.read_rulesheet(other), machine.roles).read() is None
+        assert SheetMemory(Store(tmp_path), kif.read_rulesheet(other), ("x", "o")).read() is None
 
 
 def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts whose names could not be told apart keep the mean."""
     machine = own("tic_tac_toe")
-    features = features_of(machine, 1)
     form = memories.canonical_form(kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
     assert form is not None
     labels = {**form.labels, "x": "#", "o": "#"}
@@ -188,99 +209,63 @@ def test_facts_that_are_alike_share_their_weight(own: Compile, tmp_path: Path, m
     memory = SheetMemory(Store(tmp_path), (), machine.roles)
     fluents = machine.game.fluents
     cells = [fluents.index(("cell", place, place, mark)) for place in ("1", "2") for mark in ("x", "o")]
-    weights = np.zeros(features.n)
-    weights[cells] = 1.0, 2.0, -4.0, 0.0
-    none = experience_of(machine, [machine.initial()])
-    memory.keep(fluents, features, linear_evaluation(weights, 0.0), none, generations=1, matches=1, trials=NO_MATCHES)
-    found = memory.read()
-    assert found is not None
-    evaluation = memory.evaluation(found, fluents, features)
+
+    def weights(features: Features) -> np.ndarray[Any, np.dtype[np.float64]]:
+        found = np.zeros(features.n)
+        found[cells] = 1.0, 2.0, -4.0, 0.0
+        return found
+
+    features, _ = keep(memory, machine, weights)
+    evaluation = memory.evaluation(kept(memory), fluents, features)
     assert evaluation is not None
     assert evaluation.weights[cells].tolist() == [1.5, 1.5, -2.0, -2.0]
-    assert memory.experience(found, fluents) is None
+    assert memory.experience(kept(memory), fluents) is None
 
 
-def test_an_entry_that_knows_too_few_facts_does_not_fit(own: Compile, tmp_path: Path) -> None:
+def test_an_entry_that_knows_too_few_facts_does_not_fit(own: Compile, memory: SheetMemory) -> None:
     """A few new facts are allowed; their weights are 0."""
-    machine = own("tic_tac_toe")
-    fluents, features = machine.game.fluents, features_of(machine, 1)
-    memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
-    start = linear_evaluation(np.ones(features.n), 0.0)
-    states = experience_of(machine, [machine.initial()])
-    memory.keep(fluents, features, start, states, generations=1, matches=1, trials=NO_MATCHES)
-    found = memory.read()
-    assert found is not None
-    changed: list[Term] = list(fluents)
+    features, states = keep(memory, own("tic_tac_toe"), ones)
+    changed: list[Term] = list(own("tic_tac_toe").game.fluents)
     changed[0] = ("unheard", "of")
-    evaluation = memory.evaluation(found, changed, features)
+    evaluation, experience = (
+        memory.evaluation(kept(memory), changed, features),
+        memory.experience(kept(memory), changed),
+    )
     assert evaluation is not None
-    experience = memory.experience(found, changed)
     assert experience is not None
     assert not experience.facts[:, 0].any()
     assert (experience.facts[:, 1:] == states.facts[:, 1:]).all()
     assert evaluation.weights[0] == 0.0
     assert set(evaluation.weights[1 : features.n_fluents]) == {1.0}
     changed[: len(changed) // 4] = [("unheard", str(i)) for i in range(len(changed) // 4)]
-    assert memory.evaluation(found, changed, features) is None
+    assert memory.evaluation(kept(memory), changed, features) is None
 
 
 def test_rules_without_a_canonical_form_are_not_remembered(
-    own: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Nothing is read or written."""
     monkeypatch.setattr(canonical, "MAX_VERTICES", 20)
-    machine = own("tic_tac_toe")
-    features = features_of(machine, 1)
-    memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
-    start = linear_evaluation(np.zeros(features.n), 0.0)
-    states = experience_of(machine, [machine.initial()])
-    memory.keep(machine.game.fluents, features, start, states, generations=1, matches=1, trials=NO_MATCHES)
+    memory: SheetMemory = request.getfixturevalue("memory")
+    features, _ = keep(memory, own("tic_tac_toe"), ones)
     assert memory.read() is None
-    assert memory.evaluation(entry(), machine.game.fluents, features) is None
-    assert memory.experience(entry(), machine.game.fluents) is None
+    assert memory.evaluation(entry(), own("tic_tac_toe").game.fluents, features) is None
+    assert memory.experience(entry(), own("tic_tac_toe").game.fluents) is None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_newest_positions_are_kept(own: Compile, random_states: Draw, tmp_path: Path) -> None:
+def test_newest_positions_are_kept(own: Compile, random_states: Draw, memory: SheetMemory) -> None:
     """As many as fit; the next match's learner goes on with them."""
     machine = own("tic_tac_toe")
-    fluents, features = machine.game.fluents, features_of(machine, 1)
-    states = random_states(machine, 12)
-    whole = experience_of(machine, states)
-    memory = SheetMemory(Store(tmp_path), kif.read_rulesheet(rulesheets.text("tic_tac_toe")), machine.roles)
-    start = linear_evaluation(np.ones(features.n), 0.0)
+    fluents = machine.game.fluents
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memories, "MAX_FACT_BYTES", 5 * ((len(fluents) + 7) // 8))
-        memory.keep(fluents, features, start, whole, generations=0, matches=1, trials=NO_MATCHES)
-    found = memory.read()
-    assert found is not None
-    experience = memory.experience(found, fluents)
+        features, whole = keep(memory, machine, ones, random_states(machine, 12))
+    experience = memory.experience(kept(memory), fluents)
     assert experience is not None
     assert (experience.facts == whole.facts[-5:]).all()
-    learner = Learner(machine, features, start)
+    learner = Learner(machine, features, linear_evaluation(ones(features), 0.0))
     learner.resume(experience)
     assert (learner.experience.facts == experience.facts).all()
     assert learner.experience.targets == pytest.approx(experience.targets)
     assert learner.experience.fresh == 7
-
-
-def test_memory_that_was_dropped_is_neither_read_nor_written(own: Compile, random_states: Draw, tmp_path: Path) -> None:
-    """Where the game that is searched is not that of the sheet, its memory would mislead."""
-    machine = own("tic_tac_toe")
-    statements = kif.read_rulesheet(rulesheets.text("tic_tac_toe"))
-    features = features_of(machine, 1)
-    evaluation = linear_evaluation(np.zeros(features.n), 0.0)
-    memory = SheetMemory(Store(tmp_path), statements, machine.roles)
-    known = experience_of(machine, random_states(machine, 4))
-    rest: Any = {"trials": NO_MATCHES, "variants": {}}
-    memory.keep(machine.game.fluents, features, evaluation, known, generations=3, matches=800, **rest)
-    trials: Any = SimpleNamespace(matches=0, tally=NO_MATCHES, recall=lambda tally: None)
-    recollection = Recollection(memory, trials, [])
-    assert recollection.recall(machine, Random(1)) is not None
-    recollection.drop()
-    assert recollection.recall(machine, Random(1)) is None
-    learner: Any = SimpleNamespace(generations=5, matches=10**9, evaluation=evaluation, experience=known)
-    recollection.keep(machine, features, learner)
-    kept = memory.read()
-    assert kept is not None
-    assert kept.generations == 3
