@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.serving.clock import DEFAULT_MARGIN, Clock, Deadline, Delays, now
+from agent.serving.clock import Clock, Deadline, Delays, now
 
 
 def test_margin_is_taken_off_the_clock() -> None:
@@ -20,11 +20,6 @@ def test_short_clock_keeps_half_of_its_time() -> None:
 def test_clock_of_zero_leaves_time_to_learn_what_is_legal() -> None:
     """A clock of zero seconds leaves time to learn the legal moves."""
     assert Clock(0.5).deadline(100.0, 0).at == pytest.approx(100.05)
-
-
-def test_default_margin_is_at_most_half_a_second() -> None:
-    """Without options, the margin is small."""
-    assert 0 < DEFAULT_MARGIN <= 0.5
 
 
 def test_passed_deadline_has_no_time_remaining() -> None:
