@@ -10,9 +10,10 @@ from agent.worker import crosschecker
 from agent.worker.crosschecker import CrossChecker
 from games.gdl.crosscheck import Observation, observe
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.check import check
 from games.machine import Interrupted, State
 from protocol.kif import read_rulesheet
+from tests.agent.worker.line import Portable
 from tests.processes import until
 
 RULES = """
@@ -22,17 +23,6 @@ RULES = """
 (<= terminal (true never))
 (goal a 100)
 """
-
-
-class Portable(Interpreter):
-    """A machine that can be sent to another process, as circuits can."""
-
-    def __init__(self, checked: CheckedRules) -> None:
-        super().__init__(checked)
-        self._checked = checked
-
-    def __reduce__(self) -> tuple[type[Portable], tuple[CheckedRules]]:
-        return Portable, (self._checked,)
 
 
 class Slow(Interpreter):
