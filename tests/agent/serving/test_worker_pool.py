@@ -211,6 +211,22 @@ async def test_next_spare_leaves_a_match_time_to_get_ready(
     await pool.close()
 
 
+async def test_matches_and_spares_are_no_more_processes_than_allowed(start: Callable[..., Children]) -> None:
+    """A match that wants one more waits until another one's has ended."""
+    children = start()
+    pool = WorkerPool(1, 1)
+    workers = [await pool.acquire(patience=0.0) for _ in range(1 + SPARES)]
+    waiting = asyncio.create_task(pool.acquire(patience=0.0))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    assert len(children.light) == 1 + SPARES
+    pool.release(workers.pop())
+    workers.append(await asyncio.wait_for(waiting, PATIENCE))
+    for worker in workers:
+        pool.release(worker)
+    await pool.close()
+
+
 async def test_pool_closes_while_it_is_told_of_the_end_of_a_match(start: Callable[..., Children]) -> None:
     """A keeper that woke up at that moment would go on for ever."""
     start()
