@@ -15,7 +15,7 @@ from agent.serving.journal import Journal, MatchJournal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
 from agent.serving.turn import MatchTurn
-from agent.worker.messages import Begin, Rest, Turn
+from agent.worker.messages import Begin, Prepared, Rest, Turn
 from games.machine import Term
 from protocol.messages import LONGEST_CLOCK, Play, Start
 from tests.agent.serving.virtual import FakePool, FakeWorker, Run
@@ -373,28 +373,38 @@ class NoBetter(FakePool):
         return await super().acquire(latest, patience)
 
 
-@pytest.mark.parametrize("event", ["none comes", "it changes nothing", "it dies", "the first one hangs"])
+@pytest.mark.parametrize(
+    "event",
+    ["none comes", "it changes nothing", "it dies", "it proves, takes over", "it proves and the first hangs"],
+)
 def test_worker_with_more_kernels_costs_no_answer(in_virtual_time: Run, event: str) -> None:
-    """Whatever becomes of the worker with more kernels, and of the first one meanwhile, each answer is good."""
+    """Whatever becomes of the worker with more kernels, and of the first one meanwhile, each answer is good.
+
+    What it has proven beside the first one counts as soon as it plays.
+    """
 
     async def course() -> None:
         before = asyncio.all_tasks()
-        first, second = FakeWorker(1, without={"reversi"}), FakeWorker(2, prepares=event == "it changes nothing")
-        third = FakeWorker(3)
+        proves = event.startswith("it proves")
+        first = FakeWorker(1, without={"reversi"})
+        second, third = FakeWorker(2, prepares=event == "it changes nothing", proves=proves), FakeWorker(3)
         match = new_match(pool=(NoBetter if event == "none comes" else FakePool)(first, second, third))
         assert await match.start(now())
         await asyncio.sleep(1.0)
         assert bool(begun(second)) == (event != "none comes")
-        if event == "it dies":
-            second.die()
-        elif event == "the first one hangs":
-            first.hang()
-        elif event == "none comes":
+        if event == "none comes":
             first.die()
+        elif event == "it dies":
+            second.die()
+        elif event == "it proves, takes over":
+            asyncio.get_running_loop().call_later(3.0, second._pass_on, Prepared("better", True))
+        elif proves:
+            first.hang()
         for moves in ((), ("b", "c"), ("b", "d")):
             move, seconds = await play(match, *moves)
             assert move == "b"
-            assert at_the_deadline(seconds)
+            assert at_the_deadline(seconds) != proves
+            assert bool(moves) or not proves or 2.5 < seconds < 8.0
         assert not begun(third)
         match.abort()
         await asyncio.sleep(10.0)

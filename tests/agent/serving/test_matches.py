@@ -112,8 +112,7 @@ def test_replies_are_spelled_as_the_rules(against: Callable[..., FakePool]) -> N
 
     worker = FakeWorker(0)
     against(course, worker)
-    turns = [command.joint_move for command in worker.commands if isinstance(command, Turn)]
-    assert turns == [None, ("b", "c")]
+    assert joint_moves(worker) == [None, ("b", "c")]
 
 
 @pytest.mark.parametrize("missing", GENERAL)
@@ -329,7 +328,7 @@ def test_messages_that_differ_by_case_alone_are_understood(against: Callable[...
     begin = worker.commands[0]
     assert isinstance(begin, Begin)
     assert begin.start == START
-    assert [turn.joint_move for turn in worker.commands if isinstance(turn, Turn)][-1] == ("b", "c")
+    assert joint_moves(worker)[-1] == ("b", "c")
 
 
 def test_match_that_takes_too_much_memory_is_dropped(

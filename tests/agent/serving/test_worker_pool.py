@@ -30,8 +30,10 @@ from tests.agent.serving.virtual import fake_player
 from tests.processes import PATIENCE
 
 CHILD = """
-import os, sys, time
+import os, signal, sys, time
+from agent.processes import end_with_parent
 from agent.worker.messages import HEADER, Alive, Channel, Distrusted, Warm
+end_with_parent(signal.SIGKILL)
 conduct, channel = sys.argv[1], Channel(0, 1)
 if conduct == "ends":
     sys.exit()
