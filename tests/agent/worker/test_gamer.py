@@ -275,6 +275,18 @@ def test_resting_gamer_reports_nothing(watch: Callable[..., Watched]) -> None:
     assert engine.thoughts == 2
 
 
+def test_gamer_that_goes_on_after_a_rest_thinks_about_the_same_state(watch: Callable[..., Watched]) -> None:
+    """As where the manager has answered, and others are to move."""
+    engine = Scripted("good", "walk")
+    watched = watch(engine)
+    watched.thought()
+    watched.gamer.rest()
+    assert engine.idle.wait(PATIENCE)
+    watched.gamer.ponder()
+    while engine.thoughts < 2:
+        assert watched.thought().turn == 0
+
+
 def test_newest_opinion_is_repeated_on_request(watch: Callable[..., Watched]) -> None:
     """A gamer that takes over has the last word; a retired one has none."""
     watched = watch(Sure("good", "walk"))
