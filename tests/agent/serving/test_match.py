@@ -215,22 +215,6 @@ def test_match_goes_on_without_a_circuit_that_may_kill_workers(in_virtual_time: 
     in_virtual_time(course())
 
 
-def test_stand_by_is_not_called_too_early_where_the_clock_is_short(in_virtual_time: Run) -> None:
-    """In a turn of half a second, legal moves are waited for a quarter of it at least."""
-
-    async def course() -> None:
-        slow, spare = FakeWorker(1, delay=0.2), FakeWorker(2)
-        match = new_match(slow, spare, start=replace(START, play_clock=1))
-        assert await match.start(now())
-        for moves in ((), ("b", "c"), ("b", "d")):
-            assert (await play(match, *moves))[1] == pytest.approx(0.5)
-            await asyncio.sleep(1.0)
-        assert not begun(spare)
-        match.abort()
-
-    in_virtual_time(course())
-
-
 def test_worker_lost_with_no_other_there(in_virtual_time: Run) -> None:
     """Without any worker the answer is one of the last legal moves known, and in time."""
 

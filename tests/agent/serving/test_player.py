@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.agent.conftest import Game
-from tests.agent.worker.hidden_games import CARDS
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Server, StartServer, SupervisedServer
@@ -140,19 +139,6 @@ def test_killed_server_is_not_noticed_by_its_manager(
             server.kill_server()
     assert server.send(f"(STOP m {last})").text == "done"
     server.wait_for_log("m: over after [0-9]+ turns, goals")
-
-
-@pytest.mark.e2e
-@pytest.mark.parametrize(
-    ("first", "second"), [("NIL", "((dealt ace))"), ("0 NIL NIL", "1 wait ((dealt ace))")], ids=["short", "long"]
-)
-def test_hidden_cards_are_reckoned_with(server: Server, first: str, second: str) -> None:
-    """In both forms of GDL-II's messages, the match goes on from all states that fit the percepts."""
-    assert server.send(f"(START m player ({CARDS}) 600 3)").text == "ready"
-    assert server.send(f"(PLAY m {first})").text == "wait"
-    assert server.send(f"(PLAY m {second})").text in ("bet", "fold")
-    server.wait_for_log("m: turn 1: 2 states fit; moves that are legal in 100 % of them: 2")
-    assert server.send("(STOP m NIL)").text == "done"
 
 
 @pytest.mark.e2e
