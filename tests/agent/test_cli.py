@@ -79,11 +79,22 @@ def test_lab_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"\n    {name}" in shown
 
 
-def test_unknown_game_is_named_with_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """A game that is neither file nor own sheet is an error that lists the own sheets."""
-    message = fails(["match", "tic_tac_two", "--players", "random,random"], capsys)
-    assert "tic_tac_two: no such file" in message
-    assert "tic_tac_toe" in message
+@pytest.mark.parametrize(
+    ("game", "players", "told"),
+    [
+        ("tic_tac_two", "random,random", ["tic_tac_two: no such file", "tic_tac_toe"]),
+        ("reversy", "legal,legal", ["did you mean reversi?"]),
+        ("tic_tac_toe", "random", ["takes 2 players (x, o)"]),
+        ("tic_tac_toe", "random,random,random", ["takes 2 players (x, o)"]),
+        ("tic_tac_toe", "robot,random", ["robot: a player is"]),
+    ],
+)
+def test_match_says_what_is_wrong_with_its_arguments(
+    game: str, players: str, told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unknown games with what there is, a wrong number of players with the roles, unknown kinds of players."""
+    message = fails(["match", game, "--players", players], capsys)
+    assert all(part in message for part in told)
 
 
 def test_memory_is_in_the_users_folder_for_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,14 +152,6 @@ def test_match_tells_its_agents_what_to_remember(tmp_path: Path, monkeypatch: py
     assert patience == [SILENCE_SECONDS, agent_process.LONG_SECONDS]
 
 
-def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A syntax error comes with file, line and column, the line itself and a caret below the column."""
-    file = write(tmp_path, "(role a)\n  (init (f 1)\n")
-    message = fails(["inspect", file], capsys).splitlines()
-    assert message[0].startswith(f"{file}:2:3: error: ")
-    assert message[1:] == ["      (init (f 1)", "      ^"]
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -161,10 +164,12 @@ def test_syntax_error_shows_its_place(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_mistakes_are_told_before_kernels_are_compiled(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Mistakes in sheets are reported before kernels are compiled, which may take a minute."""
+    """A syntax error comes with its place, the line and a caret, before kernels are compiled, which takes a while."""
     monkeypatch.setattr(progress, "prepare", lambda groups: pytest.fail("compiled"))
     file = write(tmp_path, "(role a)\n  (init (f 1)\n")
-    assert fails([file if word == FILE else word for word in command], capsys).startswith(f"{file}:2:3: error: ")
+    message = fails([file if word == FILE else word for word in command], capsys).splitlines()
+    assert message[0].startswith(f"{file}:2:3: error: ")
+    assert message[1:] == ["      (init (f 1)", "      ^"]
 
 
 def test_meaningless_rules_show_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,13 +186,6 @@ def test_random_role_takes_no_player_in_any_case(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     assert main(["match", file, "--players", "legal", "--json", str(result)]) == OK
     assert json.loads(result.read_text())["players"] == ["legal", "referee"]
-
-
-@pytest.mark.parametrize("players", ["random", "random,random,random"])
-def test_wrong_number_of_players(players: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Too few or too many players are refused; the message names the roles."""
-    message = fails(["match", "tic_tac_toe", "--players", players], capsys)
-    assert "takes 2 players (x, o)" in message
 
 
 @pytest.mark.parametrize(
@@ -208,11 +206,6 @@ def test_one_server_takes_one_seat_of_a_match(
     """Both roles have the same match id, so one server cannot play both; what differs may be two servers."""
     message = fails(["match", "tic_tac_toe", "--players", f"{first},{second},legal"], capsys)
     assert (f"{first} is there twice" if same else "takes 2 players") in message
-
-
-def test_unknown_kind_of_player(capsys: pytest.CaptureFixture[str]) -> None:
-    """A player that is neither an address nor built in is refused."""
-    assert "robot: a player is" in fails(["match", "tic_tac_toe", "--players", "robot,random"], capsys)
 
 
 @pytest.mark.parametrize("clock", ["0", "-1", "soon", str(LONGEST_CLOCK + 1)])
@@ -444,11 +437,6 @@ def test_completion_knows_all_commands(shell: str, capsys: pytest.CaptureFixture
         name in script for name in ("serve", "match", "replay", "tournament", "ping", "inspect", "validate", *names)
     )
     assert {"bash": "inspect_pos_0_COMPGEN=_shtab_compgen_files", "zsh": "_files", "tcsh": "/f/"}[shell] in script
-
-
-def test_mistyped_name_of_a_game(capsys: pytest.CaptureFixture[str]) -> None:
-    """The message proposes the nearest name."""
-    assert "did you mean reversi?" in fails(["match", "reversy", "--players", "legal,legal"], capsys)
 
 
 def test_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:

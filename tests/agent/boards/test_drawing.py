@@ -278,11 +278,14 @@ def test_nothing_makes_it_fail(
     check(layout, layout.draw(now, before, legal, last), now)
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.e2e), 9])
-def test_every_sheet_of_the_corpus_is_drawn(corpus: Path, step: int) -> None:
-    """States of all recorded games make well-formed pictures, three quarters of the games at least one."""
+@pytest.mark.parametrize("sample", [slice(0, None, 9), pytest.param(slice(1, None, 3), marks=pytest.mark.e2e)], ids=str)
+def test_sheets_of_the_corpus_are_drawn(corpus: Path, sample: slice) -> None:
+    """States of recorded games make well-formed pictures, three quarters of the games at least one.
+
+    Many of the others' boards are in `test_layout`; `test_nothing_makes_it_fail` has any facts and rules.
+    """
     with_board = 0
-    names = sorted(path.name.removesuffix(".json.gz") for path in (corpus / "traces").glob("*.json.gz"))[::step]
+    names = sorted(path.name.removesuffix(".json.gz") for path in (corpus / "traces").glob("*.json.gz"))[sample]
     for name in names:
         rules, steps = recorded(corpus, name)
         layout = Layout.find([steps[0].facts], (), rules)

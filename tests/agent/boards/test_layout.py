@@ -62,8 +62,16 @@ def test_game_without_a_board_has_none() -> None:
     assert [fact for fact, _ in drawing.rest] == sorted(map(write, sheet.initial))
 
 
-@pytest.mark.parametrize("style", ["upper", "ggp-base", "dresden"])
-@pytest.mark.parametrize("name", ["reversi_holes", "blokbox", "breakthrough", "connect_four", "eight_puzzle"])
+@pytest.mark.parametrize(
+    ("name", "style"),
+    [
+        ("reversi_holes", "upper"),
+        ("blokbox", "ggp-base"),
+        ("breakthrough", "dresden"),
+        ("connect_four", "ggp-base"),
+        ("eight_puzzle", "dresden"),
+    ],
+)
 def test_scrambled_names_change_no_structure(name: str, style: str) -> None:
     """Size, places, empty and blocked squares and pieces of several squares are found with any words."""
     sheet = Sheet.own(name)

@@ -86,6 +86,16 @@ def replies(play: Callable[[str], str]) -> Answer:
     return answer
 
 
+def noting(heard: list[str], move: str = "ready") -> Answer:
+    """Makes a player that notes what it hears, and answers PLAY by this."""
+
+    async def answer(text: str) -> str:
+        heard.append(text)
+        return move if "PLAY" in text else "ready"
+
+    return answer
+
+
 async def referee_match(
     source: str, players: Sequence[Answer | str | None], scramble: ScrambleStyle = "none"
 ) -> MatchRecord:
@@ -252,12 +262,8 @@ async def test_players_are_asked_at_the_same_time() -> None:
 @pytest.mark.parametrize("scramble", ["ggp-base", "dresden"])
 async def test_scrambled_players_never_see_the_rules_words(scramble: ScrambleStyle) -> None:
     """Messages have no word of the sheet, and a move in the sheet's own words is illegal."""
-    heard = []
-
-    async def answer(text: str) -> str:
-        heard.append(text)
-        return "(mark 1 1)" if "PLAY" in text else "ready"
-
+    heard: list[str] = []
+    answer = noting(heard, "(mark 1 1)")
     record = await referee_match(tic_tac_toe(), [answer, "random"], scramble)
     assert not any(word in text.lower() for text in heard for word in ("mark", "noop", "control", "column"))
     assert {error.kind for error in record.errors} == {"illegal"}
@@ -266,12 +272,8 @@ async def test_scrambled_players_never_see_the_rules_words(scramble: ScrambleSty
 
 async def test_referee_plays_nature() -> None:
     """The role `random` needs no player; its moves are legal and sent to the others."""
-    heard = []
-
-    async def answer(text: str) -> str:
-        heard.append(text)
-        return "(bet 0)" if "PLAY" in text else "ready"
-
+    heard: list[str] = []
+    answer = noting(heard, "(bet 0)")
     record = await referee_match(NATURE, [None, answer])
     assert record.errors == []
     assert [joint_move[1] for joint_move in record.moves] == [("bet", "0"), ("bet", "0")]
@@ -305,8 +307,11 @@ class Believer:
         return write(moves[-1]) if moves else "done"
 
 
-@pytest.mark.parametrize("scramble", ["none", "upper", "ggp-base", "dresden"])
-@pytest.mark.parametrize("source", [DICE_RACE, BLIND_TIC_TAC_TOE, CARDS])
+@pytest.mark.parametrize(
+    ("source", "scramble"),
+    [(DICE_RACE, "none"), (BLIND_TIC_TAC_TOE, "upper"), (DICE_RACE, "ggp-base"), (CARDS, "dresden")],
+    ids=["dice", "tic-tac-toe", "dice scrambled", "cards"],
+)
 async def test_players_are_told_percepts_where_information_is_imperfect(source: str, scramble: ScrambleStyle) -> None:
     """They hear the turn, their move as it was made, and what their role sees, also after an illegal reply: enough for
     legal moves to the end."""
@@ -343,13 +348,8 @@ async def test_players_are_told_percepts_where_information_is_imperfect(source: 
 
 async def test_dead_end_stops_the_match() -> None:
     """A state that is not terminal but leaves a role no move ends the match without goals, and players get STOP."""
-    heard = []
-
-    async def answer(text: str) -> str:
-        heard.append(text)
-        return "go"
-
-    record = await referee_match(DEAD_END, [answer])
+    heard: list[str] = []
+    record = await referee_match(DEAD_END, [noting(heard, "go")])
     assert record.outcome == "stalled"
     assert record.goals == []
     assert len(record.moves) == 1
@@ -389,11 +389,7 @@ async def test_interrupted_match_is_aborted(monkeypatch: pytest.MonkeyPatch) -> 
 
 async def test_match_that_nobody_can_watch_any_more_is_aborted() -> None:
     """Where a step cannot be printed, as into `head`, every player gets ABORT."""
-    heard = []
-
-    async def answer(text: str) -> str:
-        heard.append(text)
-        return "ready"
+    heard: list[str] = []
 
     class Unread(MatchWatcher):
         """Prints into a broken pipe."""
@@ -402,7 +398,7 @@ async def test_match_that_nobody_can_watch_any_more_is_aborted() -> None:
             raise BrokenPipeError
 
     async with AsyncExitStack() as stack:
-        referee = await open_referee(stack, tic_tac_toe(), [answer, "random"])
+        referee = await open_referee(stack, tic_tac_toe(), [noting(heard), "random"])
         referee._watcher = Unread()
         with pytest.raises(BrokenPipeError):
             await referee.run()
@@ -520,20 +516,15 @@ async def test_local_player_that_keeps_the_clock_is_cut_short() -> None:
 
 async def test_match_taken_back_gets_ready_faster() -> None:
     """Its players know the game, so START does not give them the whole start clock again, but time to compile."""
-    heard = []
-
-    async def answer(text: str) -> str:
-        heard.append(read_one(text))
-        return "ready"
-
+    heard: list[str] = []
     for back, move, clock in ((False, 7, CLOCK), (True, 7, AGAIN_SECONDS), (True, 77, 77)):
         async with AsyncExitStack() as stack:
-            referee = await open_referee(stack, tic_tac_toe(), [answer, "random"])
+            referee = await open_referee(stack, tic_tac_toe(), [noting(heard), "random"])
             referee.record.play_clock = move
             if back:
                 referee.record.take_back(0)
             await referee.run()
-        assert heard[0][-2:] == (str(clock), str(move))
+        assert read_one(heard[0])[-2:] == (str(clock), str(move))
         heard.clear()
 
 

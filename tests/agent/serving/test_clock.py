@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from agent.serving.clock import DEFAULT_MARGIN, Clock, Deadline, Delays, now
+from agent.serving.clock import Clock, Deadline, Delays, now
 
 
-def test_margin_is_taken_off_the_clock() -> None:
-    """A deadline lies the margin before the end of the manager's clock, counted from the message's arrival."""
-    assert Clock(0.3).deadline(100.0, 15).at == pytest.approx(114.7)
+@pytest.mark.parametrize(("margin", "clock", "left"), [(0.3, 15, 14.7), (0.5, 0.6, 0.3), (0.5, 0, 0.05)])
+def test_margin_is_taken_off_the_clock(margin: float, clock: float, left: float) -> None:
+    """A deadline lies the margin before the end of the manager's clock, counted from the message's arrival.
 
-
-def test_short_clock_keeps_half_of_its_time() -> None:
-    """A clock that the margin would use up is halved instead."""
-    assert Clock(0.5).deadline(100.0, 0.6).at == pytest.approx(100.3)
-
-
-def test_clock_of_zero_leaves_time_to_learn_what_is_legal() -> None:
-    """A clock of zero seconds leaves time to learn the legal moves."""
-    assert Clock(0.5).deadline(100.0, 0).at == pytest.approx(100.05)
-
-
-def test_default_margin_is_at_most_half_a_second() -> None:
-    """Without options, the margin is small."""
-    assert 0 < DEFAULT_MARGIN <= 0.5
+    A clock that the margin would use up is halved; one of zero leaves time to learn the legal moves.
+    """
+    assert Clock(margin).deadline(100.0, clock).at == pytest.approx(100.0 + left)
 
 
 def test_passed_deadline_has_no_time_remaining() -> None:

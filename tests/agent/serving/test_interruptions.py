@@ -50,6 +50,11 @@ def revived(worker: FakeWorker, found: UnfinishedMatch) -> Match:
     return match
 
 
+def new_match(worker: FakeWorker, start: Start = START) -> Match:
+    """A match of one worker."""
+    return Match(start, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+
+
 def received(commands: list[Command]) -> list[Received]:
     """Messages that a worker was told."""
     told: list[Received] = []
@@ -145,7 +150,7 @@ def test_what_is_seen_is_passed_on(in_virtual_time: Run) -> None:
 
     async def course() -> None:
         worker = FakeWorker(1)
-        match = Match(HIDDEN, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        match = new_match(worker, HIDDEN)
         assert await match.start(now())
         await match.play(Play("m", None), now())
         await match.play(Play("m", (("saw", "c"),)), now())
@@ -203,7 +208,7 @@ def test_part_of_the_margin_is_waited_for_where_no_move_is_known(
 
     async def course() -> None:
         worker = FakeWorker(1, delay=PLAY_CLOCK - MARGIN + late)
-        match = Match(START, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        match = new_match(worker)
         assert await match.start(now())
         await asyncio.sleep(60.0)
         await match.play(Play("m", None), now())

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent.serving import journal, moments
-from agent.serving.journal import Journal
+from agent.serving.journal import Journal, MatchJournal, UnfinishedMatch
 from agent.serving.moments import Moment
 from agent.worker.messages import Checkpoint, Judged, Unseen
 from protocol.messages import Start
@@ -27,6 +27,21 @@ START = Start("a/b.1", "x", (("role", "x"), ("<=", "terminal", ("true", ("f", "?
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits for the disk, however slow it is."""
     monkeypatch.setattr(journal, "PATIENCE", 120.0)
+
+
+async def begun(folder: Path, *moves: str) -> MatchJournal:
+    """Begins the journal of a match, with one move a turn."""
+    match = Journal(folder).match(START.match_id)
+    await match.start(START)
+    for number, move in enumerate(moves, 1):
+        await match.received((move,), number)
+    return match
+
+
+def left(folder: Path) -> UnfinishedMatch:
+    """Returns the only unfinished match."""
+    (found,) = Journal(folder).unfinished(Moment.present())
+    return found
 
 
 async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
@@ -41,7 +56,7 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
     await match.received(Unseen("noop", missed=7), 12)
     await match.reached(Checkpoint(12, frozenset({"done"})))
     match.close()
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert (found.start, found.start.listed) == (START, start.listed)
     doubtful = Unseen(None), Unseen("noop", (("saw", "x"),)), Judged(("left", "right"), "left", 1.5)
     assert found.history == ((("mark", "1", "1"), "noop"), *doubtful, Unseen("noop", missed=7))
@@ -66,73 +81,49 @@ async def test_quoted_strings_come_back_as_they_were(tmp_path: Path) -> None:
     await match.received((said, "50%"), 1)
     await match.answered(said, 1)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert (found.start, found.history, found.answered) == (start, ((said, "50%"),), said)
-
-
-async def test_unfinished_match_goes_on_in_the_same_file(tmp_path: Path) -> None:
-    """Messages after a restart are added to the former ones."""
-    match = Journal(tmp_path).match(START.match_id)
-    await match.start(START)
-    match.close()
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
-    await found.journal.received(("left",), 1)
-    found.journal.close()
-    (again,) = Journal(tmp_path).unfinished(Moment.present())
-    assert again.history == (("left",),)
 
 
 async def test_match_that_is_taken_up_again_knows_of_wrong_circuits(tmp_path: Path) -> None:
     """The number of wrong circuits is kept, also when the match begins again."""
-    match = Journal(tmp_path).match(START.match_id)
-    await match.start(START)
-    await match.received(("left",), 1)
+    match = await begun(tmp_path, "left")
     await match.distrusted(1)
     await match.received(("right",), 2)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert (found.history, found.distrust) == ((("left",), ("right",)), 1)
     await found.journal.distrusted(2)
     await found.journal.start(START, 2)
     found.journal.close()
-    (again,) = Journal(tmp_path).unfinished(Moment.present())
+    again = left(tmp_path)
     assert (again.history, again.distrust) == ((), 2)
-
-
-async def test_finished_match_leaves_nothing(tmp_path: Path) -> None:
-    """A match that is over is not taken up again."""
-    match = Journal(tmp_path).match(START.match_id)
-    await match.start(START)
-    match.remove()
-    assert list(tmp_path.iterdir()) == []
 
 
 async def test_half_written_line_is_ignored(tmp_path: Path) -> None:
     """An unfinished line was not acted on yet."""
-    match = Journal(tmp_path).match(START.match_id)
-    await match.start(START)
+    match = await begun(tmp_path)
     match.close()
     (path,) = tmp_path.iterdir()
     with open(path, "a") as file:
         file.write('{"moves": ["le')
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert found.history == ()
     await found.journal.received(("left",), 1)
     found.journal.close()
-    (again,) = Journal(tmp_path).unfinished(Moment.present())
+    again = left(tmp_path)
     assert again.history == (("left",),)
 
 
 async def test_rubbish_in_the_middle_costs_no_turn(tmp_path: Path) -> None:
     """Foreign bytes in a running match's file do not spoil the other lines."""
-    match = Journal(tmp_path).match(START.match_id)
-    await match.start(START)
+    match = await begun(tmp_path)
     (path,) = tmp_path.iterdir()
     with open(path, "ab") as file:
         file.write(b'\xff\0{"moves": ["le')
     await match.received(("left",), 1)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert found.history == (("left",),)
 
 
@@ -140,18 +131,16 @@ async def test_rubbish_in_the_middle_costs_no_turn(tmp_path: Path) -> None:
 async def test_file_that_disappears_is_written_anew(tmp_path: Path, restarted: bool) -> None:
     """Removing the folder of a running match costs nothing, also after a restart."""
     folder = tmp_path / "journal"
-    match = Journal(folder).match(START.match_id)
-    await match.start(START)
-    await match.received(("left",), 1)
+    match = await begun(folder, "left")
     if restarted:
         match.close()
-        (found,) = Journal(folder).unfinished(Moment.present())
+        found = left(folder)
         match = found.journal
         await match.received(("up",), 2)
     shutil.rmtree(folder)
     await match.received(("right",), 3 if restarted else 2)
     match.close()
-    (found,) = Journal(folder).unfinished(Moment.present())
+    found = left(folder)
     assert found.start == START
     assert found.history == ((("left",), ("up",), ("right",)) if restarted else (("left",), ("right",)))
 
@@ -159,28 +148,24 @@ async def test_file_that_disappears_is_written_anew(tmp_path: Path, restarted: b
 async def test_folder_that_comes_back_has_all_turns(tmp_path: Path) -> None:
     """While a file stands in place of the folder, the journal is still written, and found when the folder is back."""
     folder, aside = tmp_path / "journal", tmp_path / "aside"
-    match = Journal(folder).match(START.match_id)
-    await match.start(START)
+    match = await begun(folder)
     folder.rename(aside)
     folder.touch()
     await match.received(("left",), 1)
     folder.unlink()
     aside.rename(folder)
-    (found,) = Journal(folder).unfinished(Moment.present())
+    found = left(folder)
     assert found.history == (("left",),)
     await match.received(("right",), 2)
     match.close()
-    (found,) = Journal(folder).unfinished(Moment.present())
+    found = left(folder)
     assert found.history == (("left",), ("right",))
 
 
 async def test_match_that_begins_again_forgets_its_turns_where_the_old_file_comes_back(tmp_path: Path) -> None:
     """A file that could not be removed when the match began again is continued, but its former lines do not count."""
     folder, aside = tmp_path / "journal", tmp_path / "aside"
-    match = Journal(folder).match(START.match_id)
-    await match.start(START)
-    await match.received(("left",), 1)
-    await match.received(("up",), 2)
+    match = await begun(folder, "left", "up")
     folder.rename(aside)
     folder.touch()
     await match.start(START)
@@ -188,7 +173,7 @@ async def test_match_that_begins_again_forgets_its_turns_where_the_old_file_come
     aside.rename(folder)
     await match.received(("right",), 1)
     match.close()
-    (found,) = Journal(folder).unfinished(Moment.present())
+    found = left(folder)
     assert found.history == (("right",),)
 
 
@@ -196,8 +181,7 @@ async def test_full_disk_costs_nothing_once_there_is_room_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Lines that were written in part or not at all are written later."""
-    match = Journal(tmp_path).match(START.match_id)
-    await match.start(START)
+    match = await begun(tmp_path)
     whole, room = os.write, 10
 
     def write(descriptor: int, data: bytes) -> int:
@@ -215,14 +199,13 @@ async def test_full_disk_costs_nothing_once_there_is_room_again(
     assert "no space left" in caplog.text
     await match.received(("up",), 3)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert found.history == (("left",), ("right",), ("up",))
 
 
 async def test_line_that_was_written_twice_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line whose sync failed is written again."""
-    match = Journal(tmp_path).match(START.match_id)
-    await match.start(START)
+    match = await begun(tmp_path)
 
     def fail(descriptor: int) -> None:
         raise OSError(errno.EIO, "input/output error")
@@ -232,7 +215,7 @@ async def test_line_that_was_written_twice_counts_once(tmp_path: Path, monkeypat
         await match.received(("left",), 1)
     await match.received(("right",), 2)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert found.history == (("left",), ("right",))
 
 
@@ -262,19 +245,18 @@ async def test_joint_move_is_on_the_disk_before_it_is_acted_on(tmp_path: Path, m
 
 async def test_last_state_and_answer_are_found_again(tmp_path: Path) -> None:
     """A restarted match begins from the last state; an answer counts for its own turn only."""
-    match = Journal(tmp_path).match(START.match_id)
-    await match.start(START)
+    match = await begun(tmp_path)
     await match.answered("left", 0)
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert (found.answered, found.checkpoint) == ("left", Checkpoint())
     await match.received(("left",), 1)
     state = Checkpoint(1, frozenset([("cell", ("at", "1"), "b"), "over"]), ("up",))
     await match.reached(state)
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert (found.answered, found.checkpoint) == (None, state)
     await match.distrusted(1)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert found.checkpoint == Checkpoint()
 
 
@@ -323,7 +305,7 @@ async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest
     folder.unlink()
     await match.received(("left",), 1)
     match.close()
-    (found,) = Journal(folder).unfinished(Moment.present())
+    found = left(folder)
     assert (found.start, found.history) == (START, (("left",),))
 
 
@@ -368,7 +350,7 @@ async def test_slow_disk_does_not_stop_a_match(
     ready.set()
     await asyncio.gather(*match._writing)
     match.close()
-    (found,) = Journal(tmp_path).unfinished(Moment.present())
+    found = left(tmp_path)
     assert found.start == START
 
 

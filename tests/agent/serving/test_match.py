@@ -15,7 +15,7 @@ from agent.serving.journal import Journal, MatchJournal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
 from agent.serving.turn import MatchTurn
-from agent.worker.messages import PULSE, Begin, Command, Prepared, Rest, Turn
+from agent.worker.messages import Begin, Prepared, Rest, Turn
 from games.machine import Term
 from protocol.messages import LONGEST_CLOCK, Play, Start
 from tests.agent.serving.virtual import FakePool, FakeWorker, Run
@@ -27,9 +27,9 @@ RULES = (("role", "x"), ("role", "y"), ("legal", "x", "a"), ("legal", "x", "b"),
 START = Start("m", "x", RULES, START_CLOCK, PLAY_CLOCK)
 
 
-def new_match(*workers: FakeWorker, ponder: bool = True) -> Match:
-    """A match with these workers, in the order in which they are called."""
-    return Match(START, FakePool(*workers), MatchOptions(Clock(MARGIN), ponder))  # type: ignore[arg-type]
+def new_match(*workers: FakeWorker, ponder: bool = True, pool: FakePool | None = None, start: Start = START) -> Match:
+    """A match with these workers, in the order in which they are called, or with those of a pool."""
+    return Match(start, pool or FakePool(*workers), MatchOptions(Clock(MARGIN), ponder))  # type: ignore[arg-type]
 
 
 async def play(match: Match, *moves: Term) -> tuple[Term, float]:
@@ -215,23 +215,6 @@ def test_match_goes_on_without_a_circuit_that_may_kill_workers(in_virtual_time: 
     in_virtual_time(course())
 
 
-def test_stand_by_is_not_called_too_early_where_the_clock_is_short(in_virtual_time: Run) -> None:
-    """In a turn of half a second, legal moves are waited for a quarter of it at least."""
-
-    async def course() -> None:
-        slow, spare = FakeWorker(1, delay=0.2), FakeWorker(2)
-        pool = FakePool(slow, spare)
-        match = Match(replace(START, play_clock=1), pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
-        assert await match.start(now())
-        for moves in ((), ("b", "c"), ("b", "d")):
-            assert (await play(match, *moves))[1] == pytest.approx(0.5)
-            await asyncio.sleep(1.0)
-        assert not begun(spare)
-        match.abort()
-
-    in_virtual_time(course())
-
-
 def test_worker_lost_with_no_other_there(in_virtual_time: Run) -> None:
     """Without any worker the answer is one of the last legal moves known, and in time."""
 
@@ -325,7 +308,7 @@ def test_nobody_thinks_for_a_hundred_years(in_virtual_time: Run, asked: bool) ->
     async def course() -> None:
         worker = FakeWorker(1, proves=True)
         start = replace(START, start_clock=LONGEST_CLOCK, play_clock=LONGEST_CLOCK)
-        match = Match(start, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        match = new_match(worker, start=start)
         assert await match.start(now())
         if asked:
             await asyncio.sleep(2 * 3600.0)
@@ -346,7 +329,7 @@ def test_worker_with_more_kernels_takes_over(in_virtual_time: Run) -> None:
         first = FakeWorker(1, engine="plain", without={"circuit", "tree"})
         second = FakeWorker(2, engine="better", without={"tree"}, delay=0.3)
         pool = FakePool(first, second, without={"circuit", "tree"})
-        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        match = new_match(pool=pool)
         assert await match.start(now())
         await play(match)
         assert not begun(second)
@@ -374,38 +357,42 @@ class NoBetter(FakePool):
         return await super().acquire(latest, patience)
 
 
-def test_waiting_for_better_kernels_keeps_nobody_back(in_virtual_time: Run) -> None:
-    """A worker that is lost meanwhile is replaced at once."""
+@pytest.mark.parametrize(
+    "event",
+    ["none comes", "it changes nothing", "it dies", "it proves, takes over", "it proves and the first hangs"],
+)
+def test_worker_with_more_kernels_costs_no_answer(in_virtual_time: Run, event: str) -> None:
+    """Whatever becomes of the worker with more kernels, and of the first one meanwhile, each answer is good.
+
+    What it has proven beside the first one counts as soon as it plays.
+    """
 
     async def course() -> None:
-        first, second = FakeWorker(1, without={"circuit"}), FakeWorker(2, without={"circuit"})
-        pool = NoBetter(first, second, without={"circuit"})
-        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
-        assert await match.start(now())
-        pool.without = frozenset()
-        await play(match)
-        first.die()
-        assert (await play(match, "b", "c"))[0] == "b"
-        assert begun(second)
-        match.abort()
-
-    in_virtual_time(course())
-
-
-def test_match_that_is_over_waits_for_no_worker(in_virtual_time: Run) -> None:
-    """Ending a match ends its wait for a worker with more kernels."""
-
-    async def course() -> None:
-        pool = NoBetter(FakeWorker(1, without={"circuit"}), without={"circuit"})
-        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
-        assert await match.start(now())
         before = asyncio.all_tasks()
-        pool.without = frozenset()
-        await play(match)
-        assert asyncio.all_tasks() - before
+        proves = event.startswith("it proves")
+        first = FakeWorker(1, without={"reversi"})
+        second, third = FakeWorker(2, prepares=event == "it changes nothing", proves=proves), FakeWorker(3)
+        match = new_match(pool=(NoBetter if event == "none comes" else FakePool)(first, second, third))
+        assert await match.start(now())
+        await asyncio.sleep(1.0)
+        assert bool(begun(second)) == (event != "none comes")
+        if event == "none comes":
+            first.die()
+        elif event == "it dies":
+            second.die()
+        elif event == "it proves, takes over":
+            asyncio.get_running_loop().call_later(3.0, second._pass_on, Prepared("better", True))
+        elif proves:
+            first.hang()
+        for moves in ((), ("b", "c"), ("b", "d")):
+            move, seconds = await play(match, *moves)
+            assert move == "b"
+            assert at_the_deadline(seconds) != proves
+            assert bool(moves) or not proves or 2.5 < seconds < 8.0
+        assert not begun(third)
         match.abort()
         await asyncio.sleep(10.0)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert asyncio.all_tasks() == before
 
     in_virtual_time(course())
 
@@ -420,8 +407,7 @@ def test_worker_that_comes_when_all_is_over_is_kept_for_others(in_virtual_time: 
 
     async def course() -> None:
         worker = FakeWorker(1)
-        pool = Slow(worker)
-        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+        match = new_match(pool=(pool := Slow(worker)))
         starting = asyncio.create_task(match.start(now()))
         await asyncio.sleep(0.5)
         match.abort()
@@ -429,77 +415,6 @@ def test_worker_that_comes_when_all_is_over_is_kept_for_others(in_virtual_time: 
         assert not worker.released
         assert await pool.acquire() is worker
         await starting
-
-    in_virtual_time(course())
-
-
-class Early(FakeWorker):
-    """A worker that proves its move before it is prepared."""
-
-    def send(self, command: Command) -> None:
-        """Takes a command."""
-        super().send(command)
-        if isinstance(command, Begin):
-            asyncio.get_running_loop().call_later(1.0, self._pass_on, Prepared("better", True))
-
-
-def test_proof_of_a_worker_that_takes_over_counts(in_virtual_time: Run) -> None:
-    """An opinion formed beside the other worker counts after the takeover."""
-
-    async def course() -> None:
-        first = FakeWorker(1, engine="plain", without={"circuit"})
-        second = Early(2, engine="better", prepares=False, proves=True, delay=0.5)
-        pool = FakePool(first, second, without={"circuit"})
-        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
-        assert await match.start(now())
-        pool.without = frozenset()
-        assert (await play(match))[1] == pytest.approx(PULSE + 1.0, abs=PULSE)
-        match.abort()
-
-    in_virtual_time(course())
-
-
-@pytest.mark.parametrize("dies", [False, True], ids=["plays alike", "dies"])
-def test_worker_that_changes_nothing_is_called_once(in_virtual_time: Run, dies: bool) -> None:
-    """The first worker plays on if new kernels change nothing or their worker dies; no third is called."""
-
-    async def course() -> None:
-        first = FakeWorker(1, without={"reversi"})
-        second = FakeWorker(2, delay=2.0)
-        third = FakeWorker(3)
-        pool = FakePool(first, second, third)
-        match = Match(START, pool, MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
-        assert await match.start(now())
-        await asyncio.sleep(1.0)
-        assert begun(second)
-        if dies:
-            second.die()
-        for moves in ((), ("b", "c"), ("b", "d")):
-            assert at_the_deadline((await play(match, *moves))[1])
-        assert not first.released
-        assert second.released
-        assert not begun(third)
-        match.abort()
-
-    in_virtual_time(course())
-
-
-def test_worker_with_more_kernels_replaces_one_that_hangs(in_virtual_time: Run) -> None:
-    """A worker that joined for its kernels is also the stand-by of one that does not answer."""
-
-    async def course() -> None:
-        first = FakeWorker(1, without={"reversi"})
-        second = FakeWorker(2, prepares=False)
-        match = Match(START, FakePool(first, second), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
-        assert await match.start(now())
-        await asyncio.sleep(1.0)
-        first.hang()
-        move, seconds = await play(match)
-        assert move == "b"
-        assert at_the_deadline(seconds)
-        assert first.released
-        assert not second.released
-        match.abort()
 
     in_virtual_time(course())
 

@@ -11,11 +11,8 @@ import pytest
 from agent.search.kernel_groups import GENERAL, playing
 from agent.serving import history
 from agent.serving import match as matches
-from agent.serving import player as serving_player
 from agent.serving.clock import now
-from agent.serving.light_workers import SPARES
 from agent.serving.player import MOST_STARTS, Player, ServeOptions
-from agent.serving.worker_pool import Worker, WorkerPool
 from agent.worker.messages import Begin, Command, Refused, Rewind, Turn
 from games.machine import Term
 from protocol.messages import (
@@ -115,8 +112,7 @@ def test_replies_are_spelled_as_the_rules(against: Callable[..., FakePool]) -> N
 
     worker = FakeWorker(0)
     against(course, worker)
-    turns = [command.joint_move for command in worker.commands if isinstance(command, Turn)]
-    assert turns == [None, ("b", "c")]
+    assert joint_moves(worker) == [None, ("b", "c")]
 
 
 @pytest.mark.parametrize("missing", GENERAL)
@@ -332,67 +328,7 @@ def test_messages_that_differ_by_case_alone_are_understood(against: Callable[...
     begin = worker.commands[0]
     assert isinstance(begin, Begin)
     assert begin.start == START
-    assert [turn.joint_move for turn in worker.commands if isinstance(turn, Turn)][-1] == ("b", "c")
-
-
-class CountedWorker(FakeWorker):
-    """A worker process that takes half a second to end, and reports nothing in time."""
-
-    running = most = 0
-
-    def __init__(self, memory: int, without: frozenset[str] = frozenset()) -> None:
-        super().__init__(1, delay=60.0, without=without)
-        self.warm = asyncio.Event()
-        self.warm.set()
-        CountedWorker.running += 1
-        CountedWorker.most = max(CountedWorker.most, CountedWorker.running)
-
-    @classmethod
-    async def start(cls, memory: int, without: frozenset[str] = frozenset()) -> CountedWorker:
-        """Starts in no time."""
-        return cls(memory, without)
-
-    def seems_to_hang(self) -> bool:
-        """Returns False."""
-        return False
-
-    async def close(self) -> None:
-        """Ends."""
-        self.released = True
-        await asyncio.sleep(0.5)
-        CountedWorker.running -= 1
-
-
-def test_matches_started_and_stopped_in_a_loop_make_no_more_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ending matches count until their processes are gone; a match that goes on keeps its worker, new ones get one."""
-    fake_player(monkeypatch)
-    monkeypatch.setattr(serving_player, "WorkerPool", WorkerPool)
-    monkeypatch.setattr(Worker, "start", CountedWorker.start)
-    monkeypatch.setattr(CountedWorker, "running", 0)
-    monkeypatch.setattr(CountedWorker, "most", 0)
-
-    async def loop() -> None:
-        player = Player(ServeOptions(workers=2, margin=0.5))
-        await player.open()
-        manager = Manager(player)
-        await asyncio.sleep(3.0)
-        starts = [asyncio.create_task(manager.send(START))]
-        for number in range(40):
-            starts.append(asyncio.create_task(manager.send(replace(START, match_id=f"m{number}"))))
-            await asyncio.sleep(0.3)
-            assert await manager.send(Stop(f"m{number}", None)) == Done()
-        kept, *_ = player.matches
-        assert kept._workers.has_worker
-        starts.append(asyncio.create_task(manager.send(replace(START, match_id="last"))))
-        await asyncio.sleep(2.0)
-        assert all(match._workers.has_worker for match in player.matches)
-        assert len(player.matches) == 2
-        await player.close()
-        assert CountedWorker.running == 0
-        await asyncio.gather(*starts)
-
-    run(monkeypatch, loop())
-    assert CountedWorker.most == 2 + SPARES
+    assert joint_moves(worker)[-1] == ("b", "c")
 
 
 def test_match_that_takes_too_much_memory_is_dropped(

@@ -26,18 +26,37 @@ def test_slow_manager_never_missed_less_than_nothing() -> None:
     assert pace.missed(160.0 + 20, 4, replaced=True) == 0
 
 
-def test_outage_shorter_than_a_turn_costs_none() -> None:
-    """If the next message comes when it is due, with our answer, nothing was missed."""
-    pace = ManagerPace(30, 10, 0.0, (10.0, 9.0, 11.0))
-    assert pace.missed(10.0, 5, replaced=False) is None
-    assert pace.missed(10.0, 5, replaced=True) == 1
-
-
-def test_move_made_for_us_after_an_outage_tells_of_one_turn_at_least() -> None:
-    """The time may tell of more."""
-    pace = ManagerPace(30, 10, 0.0, (10.0, 9.0, 11.0))
-    assert pace.missed(14.0, 5, replaced=True) == 1
-    assert pace.missed(35.0, 5, replaced=True) == pytest.approx(2.5)
+@pytest.mark.parametrize(
+    ("intervals", "at", "number", "replaced", "missed"),
+    [
+        # The message comes when it is due; with another move for us, one turn was missed at least.
+        ((10.0, 9.0, 11.0), 10.0, 5, False, None),
+        ((10.0, 9.0, 11.0), 10.0, 5, True, 1),
+        ((10.0, 9.0, 11.0), 14.0, 5, True, 1),
+        ((10.0, 9.0, 11.0), 35.0, 5, True, 2.5),
+        # Earlier turns tell how many have passed.
+        ((2.0, 3.0, 2.5), 7.5, 5, False, 2),
+        # The first joint move may come as late as both clocks together.
+        ((), 40.0, 0, False, None),
+        ((), 60.0, 0, False, 2),
+        # Where the other moves at once, every second turn is long: its length tells how many were missed.
+        ((9.5, 0.0) * 3, 9.5, 6, False, None),
+        ((9.5, 0.0) * 3, 31.5, 6, False, 22 / 9.5),
+        # A short turn that took longer than usual is doubtful, however little of an average turn that is.
+        ((1.0, 9.0) * 3, 1.2, 6, False, 0.1),
+        # A manager may notice that the server failed, and not wait for its answer.
+        ((6.0, 9.5, 5.0, 9.5, 6.0), 4.0, 5, False, None),
+        # Two turns may be another player's, with one of ours between that took no time.
+        ((9.5, 5.0, 9.5, 6.0, 9.5, 5.5, 9.5), 6.5, 7, False, None),
+        ((9.5, 5.0, 9.5, 6.0, 9.5, 5.5, 9.5), 10.0, 7, False, 4.5 / 9.5),
+    ],
+)
+def test_time_after_an_outage_tells_of_missed_turns(
+    intervals: tuple[float, ...], at: float, number: int, replaced: bool, missed: float | None
+) -> None:
+    """The turns known from before the outage tell how many have passed in it."""
+    found = ManagerPace(30, 10, 0.0, intervals).missed(at, number, replaced=replaced)
+    assert found == (missed if missed is None else pytest.approx(missed))
 
 
 @pytest.mark.parametrize(
@@ -76,53 +95,12 @@ def test_last_nine_turns_are_the_usual_ones() -> None:
     assert pace.missed(at + 20, 20, replaced=True) == 1
 
 
-def test_long_turns_of_the_other_do_not_hide_a_doubt() -> None:
-    """A short turn that took longer than usual is doubtful, however little of an average turn that is."""
-    pace = ManagerPace(30, 10, 0.0, (1.0, 9.0, 1.0, 9.0, 1.0, 9.0))
-    assert pace.missed(1.2, 6, replaced=False) == 0.1
-
-
-def test_turns_that_passed_during_an_outage_are_estimated() -> None:
-    """Earlier turns tell how many have passed."""
-    pace = ManagerPace(30, 10, 0.0, (2.0, 3.0, 2.5))
-    assert pace.missed(7.5, 5, replaced=False) == pytest.approx(2)
-    pace.took(7.5, 6)
-    assert pace.missed(20.0, 6, replaced=False) is None
-
-
-def test_start_clock_counts_before_the_first_turn() -> None:
-    """The first joint move may come as late as both clocks together."""
-    pace = ManagerPace(30, 10, 0.0, ())
-    assert pace.missed(40.0, 0, replaced=False) is None
-    assert pace.missed(60.0, 0, replaced=False) == pytest.approx(2)
-
-
 def test_time_before_the_first_joint_move_is_no_turn() -> None:
     """It has the start clock in it."""
     pace = ManagerPace(30, 10, 0.0)
     for at, number in ((100.0, 1), (108.0, 2), (116.0, 3)):
         pace.took(at, number)
     assert pace.missed(116.0 + 24, 3, replaced=True) == pytest.approx(2)
-
-
-def test_turns_of_players_who_take_turns_are_told_apart() -> None:
-    """Where the other moves at once, every second turn is long: its length tells how many were missed."""
-    pace = ManagerPace(30, 10, 0.0, (9.5, 0.0, 9.5, 0.0, 9.5, 0.0))
-    assert pace.missed(9.5, 6, replaced=False) is None
-    assert pace.missed(31.5, 6, replaced=False) == pytest.approx(22 / 9.5)
-
-
-def test_turn_that_ended_early_was_the_only_one() -> None:
-    """A manager may notice that the server failed, and not wait for its answer; its next message then waits."""
-    pace = ManagerPace(30, 10, 0.0, (6.0, 9.5, 5.0, 9.5, 6.0))
-    assert pace.missed(4.0, 5, replaced=False) is None
-
-
-def test_turn_much_longer_than_usual_may_have_been_two() -> None:
-    """The two turns may be another player's, with one of ours between that took no time."""
-    pace = ManagerPace(30, 10, 0.0, (9.5, 5.0, 9.5, 6.0, 9.5, 5.5, 9.5))
-    assert pace.missed(6.5, 7, replaced=False) is None
-    assert pace.missed(10.0, 7, replaced=False) is not None
 
 
 def test_move_made_for_us_counts_for_as_long_as_the_match_lasts() -> None:

@@ -1,11 +1,13 @@
-"""Whole conversations with a real server: matches, repetitions, wrong moves, restarts.
+"""Whole conversations with a real server: matches, wrong moves, restarts, lost workers.
 
-`test_matches` and `test_interruptions` have the same in virtual time.
+`test_matches`, `test_match` and `test_interruptions` have the same, and much more, in virtual time.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.agent.conftest import Game
-from tests.agent.worker.hidden_games import CARDS
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Server, StartServer, SupervisedServer
@@ -104,58 +105,6 @@ def test_turns_are_counted_in_both_pages(whole_match: WholeMatch) -> None:
 
 
 @pytest.mark.e2e
-def test_matches_run_side_by_side_up_to_the_number_of_workers(server: Server, tic_tac_toe: Game) -> None:
-    """Two matches are played at once, a third START is refused, INFO says busy meanwhile."""
-    with ThreadPoolExecutor() as threads:
-        starts = [threads.submit(server.send, tic_tac_toe.start(f"m{i}")) for i in range(2)]
-        assert [start.result().text for start in starts] == ["ready", "ready"]
-        assert "busy" in server.send("(INFO)").text
-        assert server.send(tic_tac_toe.start("m2")).text == "busy"
-        plays = [threads.submit(server.send, f"(PLAY m{i} NIL)") for i in range(2)]
-        for play in plays:
-            assert play.result().move in tic_tac_toe.legal()
-    assert server.send("(ABORT m0)").text == "aborted"
-    assert server.send("(STOP m1 NIL)").text == "done"
-    server.wait_until_available()
-
-
-@pytest.mark.e2e
-def test_repeated_messages_change_nothing(server: Server, tic_tac_toe: Game) -> None:
-    """A PLAY repeated during or after its turn gets the same reply, a repeated START gets ready."""
-    server.send(tic_tac_toe.start("m"))
-    with ThreadPoolExecutor() as threads:
-        plays = [threads.submit(server.send, "(PLAY m NIL)") for _ in range(2)]
-        first, second = (play.result().text for play in plays)
-    assert first == second == server.send("(PLAY m NIL)").text
-    assert server.send(tic_tac_toe.start("m")).text == "ready"
-    mine = server.send("(PLAY m NIL)").move
-    last = tic_tac_toe.advance(mine, "noop")
-    assert server.send(f"(PLAY m {last})").text == server.send(f"(PLAY m {last})").text == "noop"
-    last = tic_tac_toe.advance("noop", tic_tac_toe.legal(1)[0])
-    server.play_out("m", tic_tac_toe, last)
-
-
-@pytest.mark.e2e
-def test_manager_may_start_the_same_match_again(server: Server, tic_tac_toe: Game) -> None:
-    """A START repeated in the middle, followed by the first PLAY, leads back to the first turn."""
-    server.send(tic_tac_toe.start("m"))
-    server.send("(PLAY m NIL)")
-    server.send("(PLAY m ((mark 2 2) noop))")
-    assert server.send(tic_tac_toe.start("m")).text == "ready"
-    server.play_out("m", tic_tac_toe)
-
-
-@pytest.mark.e2e
-def test_managers_joint_move_is_the_truth(server: Server, tic_tac_toe: Game) -> None:
-    """The match goes on from the move that the manager made for us, whatever we answered."""
-    server.send(tic_tac_toe.start("m"))
-    mine = server.send("(PLAY m NIL)").move
-    other = next(move for move in tic_tac_toe.legal() if move != mine)
-    assert server.send(f"(PLAY m {tic_tac_toe.advance(other, 'noop')})").text == "noop"
-    server.play_out("m", tic_tac_toe, tic_tac_toe.advance("noop", mine))
-
-
-@pytest.mark.e2e
 def test_impossible_joint_moves_are_logged_and_not_applied(server: Server, tic_tac_toe: Game) -> None:
     """A joint move of the wrong length, or illegal for a role, gets a legal move of the unchanged state."""
     server.send(tic_tac_toe.start("m"))
@@ -168,21 +117,6 @@ def test_impossible_joint_moves_are_logged_and_not_applied(server: Server, tic_t
     last = tic_tac_toe.advance(("mark", "2", "2"), "noop")
     assert server.send(f"(PLAY m {last})").text == "noop"
     server.play_out("m", tic_tac_toe, tic_tac_toe.advance("noop", ("mark", "1", "1")))
-
-
-@pytest.mark.e2e
-def test_restarted_server_takes_matches_up_again(start_server: StartServer, tic_tac_toe: Game, tmp_path: Path) -> None:
-    """After a crash, the next PLAY gets a legal move."""
-    journal = tmp_path / "journal"
-    server = start_server(journal=journal)
-    server.send(tic_tac_toe.start("m"))
-    mine = server.send("(PLAY m NIL)").move
-    server.send(f"(PLAY m {tic_tac_toe.advance(mine, 'noop')})")
-    server.kill()
-    server = start_server(journal=journal)
-    server.play_out("m", tic_tac_toe, tic_tac_toe.advance("noop", tic_tac_toe.legal(1)[0]))
-    server.close()
-    assert list(journal.iterdir()) == []
 
 
 # From the fourth crash on, the time that a crash takes may be that of a turn missed between messages that come so fast.
@@ -208,19 +142,6 @@ def test_killed_server_is_not_noticed_by_its_manager(
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize(
-    ("first", "second"), [("NIL", "((dealt ace))"), ("0 NIL NIL", "1 wait ((dealt ace))")], ids=["short", "long"]
-)
-def test_hidden_cards_are_reckoned_with(server: Server, first: str, second: str) -> None:
-    """In both forms of GDL-II's messages, the match goes on from all states that fit the percepts."""
-    assert server.send(f"(START m player ({CARDS}) 600 3)").text == "ready"
-    assert server.send(f"(PLAY m {first})").text == "wait"
-    assert server.send(f"(PLAY m {second})").text in ("bet", "fold")
-    server.wait_for_log("m: turn 1: 2 states fit; moves that are legal in 100 % of them: 2")
-    assert server.send("(STOP m NIL)").text == "done"
-
-
-@pytest.mark.e2e
 def test_turns_missed_during_an_outage_are_reckoned_with(
     start_server: StartServer, connect_four: Game, tmp_path: Path
 ) -> None:
@@ -243,3 +164,62 @@ def test_turns_missed_during_an_outage_are_reckoned_with(
     reply = server.send(f"(PLAY m {connect_four.advance('noop', ('drop', '3'))})")
     assert reply.move in connect_four.legal()
     server.wait_for_log("m: turn 4: .*states fit; moves that are legal in 100 % of them")
+
+
+EXPLODING = " ".join(
+    [
+        *(f"(digit {n})" for n in range(40)),
+        "(<= (next (seen ?a ?b ?c ?d ?e)) (does x noop) (digit ?a) (digit ?b) (digit ?c) (digit ?d) (digit ?e))",
+    ]
+)
+"""Rules that ground to 10^8 facts."""
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("rules", "role", "logged"),
+    [
+        ("", "nobody", "no role nobody, only x, o"),
+        ("\n(<= (next (won ?x))\n (true (control x)))", "x", r"line 2, column 1: .*\?x"),
+        ("\n\n(<= a (not b))\n(<= b (not a))", "x", "line [34], column 1: .*negation"),
+    ],
+)
+def test_rules_without_a_meaning_are_refused(
+    server: Server, tic_tac_toe: Game, rules: str, role: str, logged: str
+) -> None:
+    """An unknown role, unsafe and unstratified rules get `busy`, with the place in the log; a running match goes on."""
+    assert server.send(tic_tac_toe.start("running")).text == "ready"
+    server.wait_until_available()
+    start = tic_tac_toe.start("bad", role, "600 600").replace(") 600 600)", f"{rules}) 600 600)")
+    assert server.send(start).text == "busy"
+    server.wait_for_log(f"ERROR bad: .*{logged}")
+    assert server.send("(PLAY bad NIL)").text == "busy"
+    assert server.send("(PLAY running NIL)").move in tic_tac_toe.legal()
+
+
+@pytest.mark.e2e
+def test_rules_that_do_not_ground_are_played_all_the_same(server: Server, tic_tac_toe: Game) -> None:
+    """If grounding explodes, START is answered when its clock is over, and PLAY with a legal move."""
+    start = tic_tac_toe.start("explosion", "o", clocks="1 600").replace(") 1 600)", f"{EXPLODING}) 1 600)")
+    assert server.send(start).text == "ready"
+    server.wait_for_log("explosion: not ready within the start clock")
+    assert server.send("(PLAY explosion NIL)").move in tic_tac_toe.legal(1)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_worker_lost_during_a_turn(server: Server, tic_tac_toe: Game, number: signal.Signals) -> None:
+    """A worker that dies or hangs is replaced; this turn and all later ones are answered."""
+    server.send(tic_tac_toe.start("m"))
+    lost = server.worker_of("m")
+    server.wait_for_spare()
+    mine = server.send("(PLAY m NIL)").move
+    last = tic_tac_toe.advance(mine, "noop")
+    # Stopped first, so that it does not answer before it is killed.
+    os.kill(lost, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as threads:
+        reply = threads.submit(server.send, f"(PLAY m {last})")
+        os.kill(lost, number)
+        assert reply.result().text == "noop"
+    assert server.worker_of("m") != lost
+    server.play_out("m", tic_tac_toe, tic_tac_toe.advance("noop", tic_tac_toe.legal(1)[0]))

@@ -48,9 +48,3 @@ def test_log_for_machines_is_one_object_a_line(monkeypatch: pytest.MonkeyPatch) 
     line = json.loads(text)
     assert (line["level"], line["logger"], line["match"], line["message"]) == ("ERROR", "a.b", "m%1", 'it is "so"')
     assert "ValueError" in line["error"]
-
-
-def test_log_for_people_names_the_match() -> None:
-    """Any characters may be in the match's name."""
-    record = logging.LogRecord("a.b", logging.INFO, "x.py", 1, "it %s", ("goes",), None)
-    assert formatter("m%s").format(record).endswith("INFO a.b: m%s: it goes")

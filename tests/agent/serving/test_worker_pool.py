@@ -1,144 +1,261 @@
-"""The pool of workers, with objects in place of processes."""
+"""The pool of workers: processes of a few lines that answer, hang or end."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import resource
-import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+import pytest_asyncio
 
+from agent.processes import module_environment
 from agent.search.planning import process as planning
 from agent.search.tree import engine as tree
 from agent.serving import light_workers, worker_pool
-from agent.serving.clock import now
 from agent.serving.light_workers import LIGHT, MIN_MEMORY, SPARES, memory_share, start_early, too_little_memory
 from agent.serving.player import Player, ServeOptions
-from agent.serving.worker_pool import Worker, WorkerPool
+from agent.serving.worker_pool import MOST_UNREAD, Worker, WorkerPool
 from agent.worker import crosschecker, messages, session
-from agent.worker.messages import Begin, Channel, Checkpoint, Rest, RulesPart, Turn, frame, parts_of
+from agent.worker.messages import Begin, Channel, Checkpoint, Report, Rest, RulesPart, Turn, frame, parts_of
 from games.memory import KILLED_SOONER
 from protocol.messages import Start
-from tests.agent.serving.virtual import fake_player, run
+from tests.agent.serving.virtual import fake_player
 from tests.processes import PATIENCE
 
-
-class Doomed:
-    """A worker process that ends while it loads its kernels."""
-
-    without: frozenset[str] = frozenset()
-    pid = 0
-
-    def __init__(self) -> None:
-        self.warm = asyncio.Event()
-        self.lost = asyncio.Event()
-        self.warm.set()
-        self.lost.set()
-
-    def seems_to_hang(self) -> bool:
-        """Returns False: it has ended."""
-        return False
-
-    async def close(self) -> None:
-        """Does nothing."""
-
-
-def living() -> Doomed:
-    """A worker process that is warm."""
-    worker = Doomed()
-    worker.lost.clear()
-    return worker
+CHILD = """
+import os, signal, sys, time
+from agent.processes import end_with_parent
+from agent.worker.messages import HEADER, Alive, Channel, Distrusted, Warm
+end_with_parent(signal.SIGKILL)
+conduct, channel = sys.argv[1], Channel(0, 1)
+if conduct == "ends":
+    sys.exit()
+if conduct == "floods":
+    os.write(1, HEADER.pack((1 << 32) - 1))
+if conduct in ("answers", "hangs"):
+    channel.send(Warm(0.0))
+if conduct != "answers":
+    time.sleep(3600)
+try:
+    while True:
+        channel.send(Alive() if channel.receive(0.05) is None else Distrusted(1))
+except (EOFError, BrokenPipeError):
+    pass
+"""
 
 
-async def test_kernels_that_nobody_can_load_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second loss in a row is reported; the first may have any reason."""
-    monkeypatch.setattr(worker_pool, "FAILURE_DELAY", 0.0)
-    monkeypatch.setattr(worker_pool, "RESPAWN_DELAY", 0.01)
-    started = 0
+class Children:
+    """Starts processes in place of workers: those with kernels behave as told, in this order, all others well."""
 
-    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
-        nonlocal started
-        started += without != LIGHT
-        return Doomed()
+    def __init__(self, *conduct: str) -> None:
+        self._conduct = list(conduct)
+        self.memories: set[int] = set()
+        self.light: list[subprocess.Popen[bytes]] = []
+        self.others: list[subprocess.Popen[bytes]] = []
 
-    monkeypatch.setattr(Worker, "start", start)
-    reported: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    pool = WorkerPool(1, 1, on_unloadable=lambda: reported.set_result(started))
+    def __call__(self, memory: int, without: Collection[str]) -> subprocess.Popen[bytes]:
+        """Starts one."""
+        light = frozenset(without) >= LIGHT
+        conduct = "answers" if light or not self._conduct else self._conduct.pop(0)
+        process = subprocess.Popen(
+            [sys.executable, "-c", CHILD, conduct],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=module_environment(),
+            start_new_session=True,
+        )
+        self.memories.add(memory)
+        (self.light if light else self.others).append(process)
+        return process
+
+
+@pytest_asyncio.fixture
+async def start(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Children]]:
+    """Makes pools start such children, and look at them all the time."""
+    for delay in ("RESPAWN_DELAY", "FAILURE_DELAY", "START_DELAY"):
+        monkeypatch.setattr(worker_pool, delay, 0.01)
+
+    processes: list[list[subprocess.Popen[bytes]]] = []
+
+    def start(*conduct: str) -> Children:
+        children = Children(*conduct)
+        processes.extend((children.light, children.others))
+        monkeypatch.setattr(worker_pool, "start_process", children)
+        return children
+
+    yield start
+    # Pipes are closed a moment after their processes; those of a process that was being started are not.
+    await asyncio.sleep(0.05)
+    for process in itertools.chain(*processes):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        process.stdout.close()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Waits until a condition holds."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def warm(pool: WorkerPool) -> Worker:
+    """Returns a warm worker of the pool, which may take a while."""
+    return await pool.acquire(patience=PATIENCE)
+
+
+async def test_kernels_that_nobody_can_load_are_reported(start: Callable[..., Children]) -> None:
+    """The second loss in a row is reported; the first may have any reason. A worker that is warm ends the problem."""
+    children = start("ends", "ends")
+    reported: list[int] = []
+    pool = WorkerPool(1, 1, on_unloadable=lambda: reported.append(len(children.others)))
     pool.start()
-    assert await asyncio.wait_for(reported, PATIENCE) == 2
+    await until(lambda: bool(reported))
+    assert reported == [2]
     assert pool.problem == "a worker ended while it was loading its kernels"
-    await pool.close()
-
-
-async def test_worker_that_never_gets_warm_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that is not warm in time is replaced."""
-    monkeypatch.setattr(worker_pool, "WARM_SECONDS", 0.05)
-    started: list[Doomed] = []
-
-    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
-        worker = living()
-        if not started:
-            worker.warm.clear()
-        started.append(worker)
-        return worker
-
-    monkeypatch.setattr(Worker, "start", start)
-    pool = WorkerPool(1, 1)
-    pool.start()
-    acquired: object = await asyncio.wait_for(pool.acquire(latest=True), PATIENCE)
-    assert acquired is started[1]
+    pool.release(await warm(pool))
     assert pool.problem == ""
     await pool.close()
 
 
-async def test_spare_that_hangs_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spare without a sign of life, as of a stopped process, is replaced."""
-    worker = await Worker.start(MIN_MEMORY, LIGHT)
-    await asyncio.wait_for(worker.warm.wait(), PATIENCE)
-
-    monkeypatch.setattr(worker_pool, "SILENT_AFTER", 600.0)
-    monkeypatch.setattr(worker_pool, "WARM_SECONDS", 600.0)
-    told = worker._told
-    async with asyncio.timeout(PATIENCE):
-        while worker._told == told:
-            assert not worker.seems_to_hang()
-            await asyncio.sleep(0.01)
-    os.kill(worker.pid, signal.SIGSTOP)
-    monkeypatch.setattr(worker_pool, "SILENT_AFTER", 0.01)
-    async with asyncio.timeout(PATIENCE):
-        while not worker.seems_to_hang():
-            await asyncio.sleep(0.02)
-    await worker.close()
+@pytest.mark.parametrize("constant", ["WARM_SECONDS", "SILENT_AFTER"])
+async def test_worker_that_hangs_before_its_match_is_replaced(
+    start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch, constant: str
+) -> None:
+    """One that is not warm in time, and a warm one that gives no sign of life."""
+    monkeypatch.setattr(worker_pool, constant, 1.0)
+    children = start("sleeps" if constant == "WARM_SECONDS" else "hangs")
+    pool = WorkerPool(1, 1)
+    pool.start()
+    await until(lambda: len(children.others) > 1)
+    monkeypatch.setattr(worker_pool, constant, PATIENCE)
+    worker = await warm(pool)
+    assert worker.pid != children.others[0].pid
+    pool.release(worker)
+    await pool.close()
 
 
-async def test_worker_that_reads_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits for a worker to read it has a bound, whatever keeps it from reading."""
-    monkeypatch.setattr(worker_pool, "MOST_UNREAD", 5)
-    worker = await Worker.start(MIN_MEMORY, LIGHT)
-    await asyncio.wait_for(worker.warm.wait(), PATIENCE)
-    os.kill(worker.pid, signal.SIGSTOP)
-    for _ in range(20):
-        worker.send(Turn((("x" * 100_000,),), None))
-        await asyncio.sleep(0)
+@pytest.mark.parametrize("conduct", ["hangs", "floods"])
+async def test_worker_that_breaks_a_bound_is_lost(start: Callable[..., Children], conduct: str) -> None:
+    """What waits for a worker to read it has a bound, and so has the length of a report."""
+    start(conduct)
+    worker = await Worker.start(1)
+    if conduct == "hangs":
+        await asyncio.wait_for(worker.warm.wait(), PATIENCE)
+        for _ in range(MOST_UNREAD + 20):
+            worker.send(Turn((("x" * 100_000,),), None))
+            await asyncio.sleep(0)
     await asyncio.wait_for(worker.lost.wait(), PATIENCE)
     await worker.close()
 
 
-async def test_worker_that_reports_too_much_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report beyond the bound is not read."""
-    monkeypatch.setattr(worker_pool, "MOST_REPORT", 2)
-    worker = await Worker.start(MIN_MEMORY, LIGHT)
+async def test_lost_worker_keeps_its_number_until_it_is_ended(
+    start: Callable[..., Children], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody else can have the process group that is killed then. One whose report cannot be taken in is lost."""
+    start()
+    worker = await Worker.start(1)
+
+    def fail(worker: Worker, report: Report) -> None:
+        raise ValueError
+
+    worker.on_report = fail
+    worker.send(Rest())
     await asyncio.wait_for(worker.lost.wait(), PATIENCE)
-    assert worker._told is None
+    assert "a report cannot be taken in" in caplog.text
+    # A watcher of children would have reaped it in this time, as a rule.
+    await asyncio.sleep(0.2)
+    assert Path(f"/proc/{worker.pid}/stat").exists()
     await worker.close()
+    assert not Path(f"/proc/{worker.pid}/stat").exists()
 
 
+async def test_match_gets_a_light_worker_where_none_is_warm(start: Callable[..., Children]) -> None:
+    """An urgent match gets one at once, an early one first; a match that can wait gets a warm one if there is one."""
+    children = start("sleeps")
+    early = children(1, LIGHT)
+    pool = WorkerPool(1, 3, [early])
+    pool.start()
+    workers = [await pool.acquire(patience=patience) for patience in (0.0, 0.0, 0.01)]
+    assert workers[0].pid == early.pid
+    children.others[0].kill()
+    workers.append(await warm(pool))
+    assert [worker.without for worker in workers] == [LIGHT, LIGHT, LIGHT, frozenset()]
+    for worker in workers:
+        pool.release(worker)
+    await pool.close()
+
+
+@pytest.mark.parametrize("event", ["another match", "its end"])
+async def test_next_spare_leaves_a_match_time_to_get_ready(
+    start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    """It is started a while after the last one was taken; at once for another match, or when that one has ended."""
+    monkeypatch.setattr(worker_pool, "START_DELAY", 600.0)
+    children = start()
+    pool = WorkerPool(1, 2)
+    pool.start()
+    worker = await warm(pool)
+    await asyncio.sleep(0.2)
+    assert len(children.others) == 1
+    if event == "another match":
+        pool.release(await warm(pool))
+    pool.release(worker)
+    await until(lambda: len(children.others) >= 2)
+    await pool.close()
+
+
+async def test_matches_and_spares_are_no_more_processes_than_allowed(start: Callable[..., Children]) -> None:
+    """A match that wants one more waits until another one's has ended."""
+    children = start()
+    pool = WorkerPool(1, 1)
+    workers = [await pool.acquire(patience=0.0) for _ in range(1 + SPARES)]
+    waiting = asyncio.create_task(pool.acquire(patience=0.0))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    assert len(children.light) == 1 + SPARES
+    pool.release(workers.pop())
+    workers.append(await asyncio.wait_for(waiting, PATIENCE))
+    for worker in workers:
+        pool.release(worker)
+    await pool.close()
+
+
+async def test_pool_closes_while_it_is_told_of_the_end_of_a_match(start: Callable[..., Children]) -> None:
+    """A keeper that woke up at that moment would go on for ever."""
+    start()
+    pool = WorkerPool(1, 1)
+    pool.start()
+    pool.release(await warm(pool))
+    await asyncio.wait_for(pool.close(), PATIENCE)
+
+
+async def test_light_spare_is_there_before_it_is_needed(start: Callable[..., Children]) -> None:
+    """A light spare is replaced when it is lost or taken. All workers get their memory."""
+    children = start("sleeps")
+    pool = WorkerPool(1, 1)
+    pool.start()
+    await until(lambda: len(children.light) == 1)
+    children.light[0].kill()
+    await until(lambda: len(children.light) == 2)
+    taken = await pool.acquire(patience=0.0)
+    assert taken.pid == children.light[1].pid
+    await until(lambda: len(children.light) == 3)
+    pool.release(taken)
+    await until(lambda: len(children.others) == 1)
+    await pool.close()
+    assert children.memories == {1}
+
+
+@pytest.mark.usefixtures("start")
 async def test_memory_of_a_worker_is_limited() -> None:
     """A worker itself takes no more than half of its share; its children have the rest. The kernel ends it first."""
     pool = WorkerPool(MIN_MEMORY, 1)
@@ -170,24 +287,6 @@ def test_worker_and_its_children_stay_within_its_memory() -> None:
     assert 1.8 * tree.MEMORY_SHARE < 1
 
 
-async def test_lost_worker_keeps_its_number_until_it_is_ended() -> None:
-    """Nobody else can have the process group that is killed then; the end is waited for whatever its reports did."""
-    worker = await Worker.start(MIN_MEMORY, LIGHT)
-
-    def fail(worker: Worker) -> None:
-        raise ValueError
-
-    worker.on_lost = fail
-    os.kill(worker.pid, signal.SIGKILL)
-    await asyncio.wait_for(worker.lost.wait(), PATIENCE)
-    # A watcher of children would have reaped it in this time, as a rule.
-    await asyncio.sleep(0.2)
-    assert Path(f"/proc/{worker.pid}/stat").exists()
-    await worker.close()
-    assert not Path(f"/proc/{worker.pid}/stat").exists()
-    assert isinstance(worker._reading.exception(), ValueError)
-
-
 async def test_rules_of_any_length_reach_a_worker_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The event loop gets its turn between them, and what is sent later comes later."""
     monkeypatch.setattr(messages, "PART", 2)
@@ -204,134 +303,6 @@ async def test_rules_of_any_length_reach_a_worker_in_parts(monkeypatch: pytest.M
     channel.close()
 
 
-async def test_match_gets_a_light_worker_where_none_is_warm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An urgent match gets a light worker at once, an early one first."""
-    lacking: list[frozenset[str]] = []
-
-    async def start(memory: int, without: frozenset[str] = frozenset()) -> SimpleNamespace:
-        lacking.append(without)
-        return SimpleNamespace()
-
-    monkeypatch.setattr(Worker, "start", start)
-    echo = subprocess.Popen(
-        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    pool = WorkerPool(1, 1, [echo])
-    early = await pool.acquire(patience=0.0)
-    assert early.pid == echo.pid
-    assert early.without == LIGHT
-    assert lacking == []
-    await pool.acquire(patience=0.0)
-    assert lacking == [LIGHT]
-    echo.kill()
-    await asyncio.wait_for(early.lost.wait(), PATIENCE)
-    await early.close()
-    await pool.close()
-
-
-def test_warm_worker_is_waited_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A match that can wait gets a light worker if none is warm within 0.2 s."""
-    lacking: list[frozenset[str]] = []
-
-    async def start(memory: int, without: frozenset[str] = frozenset()) -> SimpleNamespace:
-        lacking.append(without)
-        return SimpleNamespace()
-
-    async def course() -> None:
-        begin = now()
-        await WorkerPool(1, 1).acquire()
-        assert now() - begin == pytest.approx(0.2)
-
-    monkeypatch.setattr(Worker, "start", start)
-    run(monkeypatch, course())
-    assert lacking == [LIGHT]
-
-
-@pytest.mark.parametrize(("event", "later"), [("nothing", 10.0), ("another match", 3.0), ("its end", 3.0)])
-def test_the_next_spare_leaves_a_match_time_to_get_ready(
-    monkeypatch: pytest.MonkeyPatch, event: str, later: float
-) -> None:
-    """It is started ten seconds after the last one was taken; at once for another match, or when that one has ended."""
-    started: list[float] = []
-
-    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
-        if without != LIGHT:
-            started.append(now())
-        return living()
-
-    async def course() -> None:
-        pool = WorkerPool(1, 2)
-        pool.start()
-        worker = await pool.acquire()
-        taken = now()
-        await asyncio.sleep(3.0)
-        if event == "another match":
-            await pool.acquire()
-        elif event == "its end":
-            pool.release(worker)
-        await asyncio.sleep(20.0)
-        await pool.close()
-        assert started[1] - taken == pytest.approx(later, abs=worker_pool.RESPAWN_DELAY)
-
-    monkeypatch.setattr(Worker, "start", start)
-    run(monkeypatch, course())
-    assert len(started) == 2 + (event == "another match")
-
-
-def test_pool_closes_while_it_is_told_of_the_end_of_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A keeper that woke up at that moment would go on for ever."""
-
-    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
-        return living()
-
-    async def course() -> None:
-        pool = WorkerPool(1, 1)
-        pool.start()
-        pool.release(await pool.acquire())
-        async with asyncio.timeout(PATIENCE):
-            await pool.close()
-
-    monkeypatch.setattr(Worker, "start", start)
-    run(monkeypatch, course())
-
-
-async def test_light_spare_is_there_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A light spare is replaced when it is lost or taken."""
-    monkeypatch.setattr(worker_pool, "RESPAWN_DELAY", 0.0)
-    started: list[Doomed] = []
-    memories: list[int] = []
-
-    async def start(memory: int, without: frozenset[str] = frozenset()) -> Doomed:
-        memories.append(memory)
-        worker = living()
-        if without == LIGHT:
-            started.append(worker)
-        else:
-            worker.warm.clear()
-        return worker
-
-    async def until(count: int) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while len(started) < count:
-                await asyncio.sleep(0)
-
-    monkeypatch.setattr(Worker, "start", start)
-    pool = WorkerPool(1, 1)
-    pool.start()
-    await until(1)
-    started[0].lost.set()
-    await until(2)
-    taken: object = await pool.acquire(patience=0.0)
-    assert taken is started[1]
-    await until(3)
-    async with asyncio.timeout(PATIENCE):
-        while len(memories) == len(started):
-            await asyncio.sleep(0)
-    await pool.close()
-    assert set(memories) == {1}
-
-
-def test_nothing_is_started_early_without_matches(tmp_path: object) -> None:
+def test_nothing_is_started_early_without_matches(tmp_path: Path) -> None:
     """Light workers are for matches of the journal only."""
-    assert start_early(None, 2) == []
-    assert start_early(tmp_path, 2) == []  # type: ignore[arg-type]
+    assert start_early(None, 2) == start_early(tmp_path, 2) == []

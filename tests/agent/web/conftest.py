@@ -70,6 +70,8 @@ class Window:
     requests: list[str]
     sockets: list[str]
     problems: list[str]
+    audited: str = ""
+    """Address of the last page audited."""
 
     async def see(self, selector: str) -> Any:
         """Waits until an element is visible; returns its locator."""
@@ -85,6 +87,7 @@ class Window:
         """Notes what axe-core finds wrong for people who use a keyboard or a screen reader, or see little."""
         if self.page.is_closed():
             return
+        self.audited = self.page.url
         axe = importlib.import_module("axe_playwright_python.async_playwright").Axe()
         for found in (await axe.run(self.page, options=AXE)).response["violations"]:
             places = "; ".join(f"{node['target']}: {node['failureSummary']}" for node in found["nodes"][:5])
@@ -98,8 +101,8 @@ class Window:
 
 
 class Windows:
-    """Opens pages; at its end it audits each, and asserts that none has sent requests to another host, logged an error
-    or failed an audit.
+    """Opens pages; at its end it audits those that were not yet, and asserts that none has sent requests to another
+    host, logged an error or failed an audit.
 
     Its context belongs inside the server's, as a page without its server logs errors.
     """
@@ -138,7 +141,7 @@ class Windows:
 
     async def __aexit__(self, *failure: object) -> None:
         for window in self._windows:
-            if failure[0] is None:
+            if failure[0] is None and window.page.url != window.audited:
                 await window.audit()
         await self._contexts.aclose()
         if failure[0] is not None:

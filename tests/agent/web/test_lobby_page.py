@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import signal
 from collections.abc import AsyncIterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from games import rulesheets
 from tests.agent.commands import start_command
@@ -41,11 +41,20 @@ LINES = [{(x, y) for y in (1, 2, 3)} for x in (1, 2, 3)] + [{(x, y) for x in (1,
 LINES += [{(1, 1), (2, 2), (3, 3)}, {(1, 3), (2, 2), (3, 1)}]
 
 
-@contextlib.asynccontextmanager
-async def lobby(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> AsyncIterator[str]:
-    """Runs `ggp-agent play`, whose records are below the folder; yields the address. Ctrl-C ends it."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
-    with start_command("play", *arguments, "--no-browser", "--port", "0") as process:
+GIVEN = STICKS.replace("(left 4)", "(left 3)")
+"""The sheet that the command is given."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def address(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """Runs `ggp-agent play` for all tests, with a sheet; yields the address. Ctrl-C ends it."""
+    folder = tmp_path_factory.mktemp("lobby")
+    sheet = folder / "sticks.kif"
+    sheet.write_text(GIVEN)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(folder))
+        process = start_command("play", str(sheet), "--no-browser", "--port", "0")
+    with process:
         try:
             assert process.stdout is not None
             line = await asyncio.to_thread(process.stdout.readline)
@@ -99,9 +108,9 @@ def good_cell(own: set[tuple[int, ...]], others: set[tuple[int, ...]]) -> tuple[
     return next((cell for cell in free if sum(cell) % 2 == 0), free[0])
 
 
-async def test_a_match_is_won_from_the_lobby(windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_match_is_won_from_the_lobby(windows: Windows, address: str, tmp_path: Path) -> None:
     """From a game's card to the result, again until it is won; the record is saved, and opened again."""
-    async with lobby(tmp_path, monkeypatch) as address, windows:
+    async with windows:
         window = await windows.open(address)
         page = window.page
         await set_up(window, "tic_tac_toe", "You", "Random moves")
@@ -135,10 +144,10 @@ async def test_a_match_is_won_from_the_lobby(windows: Windows, tmp_path: Path, m
         assert await page.locator(".verdict").inner_text() == "You won."
 
 
-async def test_a_sheet_is_mended_and_played(windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_sheet_is_mended_and_played(windows: Windows, address: str) -> None:
     """Pasted rules with an error show its line and a caret; mended, they are drawn, and played by keyboard. The text
     outlasts a reload."""
-    async with lobby(tmp_path, monkeypatch) as address, windows:
+    async with windows:
         window = await windows.open(f"{address}#/sheet")
         page = window.page
         wrong = STICKS.replace("(next (left ?n))", "(next (left ?lost))")
@@ -172,9 +181,9 @@ async def test_a_sheet_is_mended_and_played(windows: Windows, tmp_path: Path, mo
         assert await page.locator(".verdict").inner_text() == "You won."
 
 
-async def test_two_matches_at_once(windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_two_matches_at_once(windows: Windows, address: str) -> None:
     """Two pages play two games at the same time; a reload and a third page go on with either."""
-    async with lobby(tmp_path, monkeypatch) as address, windows:
+    async with windows:
         games = {"three_way_line": 3, "breakthrough": 2}
         pages = []
         for game, roles in games.items():
@@ -211,11 +220,9 @@ async def make_a_move(window: Window, plies: int) -> None:
             return
 
 
-async def test_reversi_is_taken_back_in_mid_game(
-    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_reversi_is_taken_back_in_mid_game(windows: Windows, address: str) -> None:
     """One click on the card begins a match against the agent, whose native engine goes on after taking back."""
-    async with lobby(tmp_path, monkeypatch) as address, windows:
+    async with windows:
         window = await windows.open(address)
         page = window.page
         await window.see(".game[data-game='reversi'] .play")
@@ -255,11 +262,9 @@ async def native(window: Window, since: int) -> bool:
     return any("behave like Reversi" in reason for reason in reasons)
 
 
-async def test_a_bench_is_watched_and_stopped(
-    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_bench_is_watched_and_stopped(windows: Windows, address: str) -> None:
     """A bench of two sheets fills a table and plots while it runs, goes on in another page, and stops by a click."""
-    async with lobby(tmp_path, monkeypatch) as address, windows:
+    async with windows:
         window = await windows.open(address)
         page = window.page
         await (await window.see(".game[data-game='tic_tac_toe'] button:has-text('Bench')")).click()
@@ -284,14 +289,10 @@ async def test_a_bench_is_watched_and_stopped(
         await window.see("section:has(#benches-title) .card:has-text('tic_tac_toe')")
 
 
-async def test_lobby_on_a_phone_and_in_the_dark(
-    windows: Windows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_lobby_on_a_phone_and_in_the_dark(windows: Windows, address: str) -> None:
     """Every own game has a card with its first position, and begins by one key; nothing is wider than a narrow screen;
     a given sheet is offered first."""
-    sheet = tmp_path / "sticks.kif"
-    sheet.write_text(STICKS)
-    async with lobby(tmp_path / "state", monkeypatch, str(sheet)) as address, windows:
+    async with windows:
         window = await windows.open(address, size=NARROW)
         await window.see(f".game >> nth={len(rulesheets.names())}")
         page = window.page
@@ -301,7 +302,7 @@ async def test_lobby_on_a_phone_and_in_the_dark(
         await window.keep("lobby-phone")
         await page.locator(".game.given a").click()
         await window.see(".sheet[data-state='well']")
-        assert await page.get_by_label("Rulesheet").input_value() == STICKS
+        assert await page.get_by_label("Rulesheet").input_value() == GIVEN
         assert await page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
         await window.keep("lobby-sheet-phone")
         await page.get_by_role("button", name="Bench").click()

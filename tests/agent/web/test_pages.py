@@ -96,29 +96,18 @@ async def test_seven_tabs_show_each_move(windows: Windows) -> None:
         course = Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
         course.step()
         first = await windows.open(address + course.path)
-        tabs = [first, *[await windows.open(address + course.path, beside=first) for _ in range(6)]]
+        tabs = [first, *[await windows.open(address + course.path, beside=first) for _ in range(4)]]
+        overviews = [await windows.open(address, beside=first) for _ in range(2)]
         course.step()
-        for tab in tabs:
-            await tab.see(".match[data-plies='2'][data-ply='2']")
-        await tabs[-1].page.keyboard.press("Home")
-        await tabs[-1].see(".match[data-ply='0']")
-        for tab in tabs[1:]:
-            await tab.page.close()
-
-
-@pytest.mark.e2e
-async def test_twenty_tabs_show_all_matches(windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A match that begins appears in each of twenty tabs, of which none takes another one's place."""
-    monkeypatch.setattr("agent.web.site.PING_SECONDS", 600.0)
-    gallery = Gallery()
-    async with served(gallery) as address, windows:
-        first = await windows.open(address)
-        tabs = [first, *[await windows.open(address, beside=first) for _ in range(19)]]
         Course(gallery, "tic_tac_toe", rulesheets.text("tic_tac_toe"))
         for tab in tabs:
-            await tab.see(".card .thumbnail svg")
-        for tab in tabs:
-            assert len(tab.sockets) == 1
+            await tab.see(".match[data-plies='2'][data-ply='2']")
+        for tab in overviews:
+            await tab.see(".card:nth-child(2) .thumbnail svg")
+        assert [len(tab.sockets) for tab in (*tabs, *overviews)] == [1] * 7
+        await tabs[-1].page.keyboard.press("Home")
+        await tabs[-1].see(".match[data-ply='0']")
+        for tab in (*tabs[1:], *overviews):
             await tab.page.close()
 
 
@@ -257,39 +246,37 @@ async def test_overview_follows_three_matches(windows: Windows, tmp_path: Path) 
         await dark.keep("overview-dark")
 
 
-@pytest.mark.parametrize(
-    ("name", "game", "steps"),
-    [("reversi-live", "reversi_holes", 20), ("blokbox-at-move-10", "blokbox", 10), ("eight-puzzle", "eight_puzzle", 5)],
-)
-@pytest.mark.e2e
-async def test_boards_of_own_games(windows: Windows, name: str, game: str, steps: int) -> None:
-    """A match of the project's own games is shown with a board, thoughts, and values."""
+async def show_boards(windows: Windows, *games: tuple[str, str, int, str]) -> None:
+    """Shows matches with boards, thoughts and values, in one window; a game is a name, its rules, steps, a picture."""
     gallery = Gallery()
     async with served(gallery) as address, windows:
-        course = Course(gallery, game, rulesheets.text(game))
-        course.play(steps)
-        course.transcript.phase = "thinking"
-        course.transcript.run_clock(time.monotonic() + 7, 10, 0.4)
-        window = await windows.open(address + course.path)
-        await window.see(f".match[data-ply='{steps}'] .diagram svg.board")
-        await window.see(".thought .value")
-        await window.keep(name)
+        window = None
+        for game, source, steps, picture in games:
+            course = Course(gallery, game, source)
+            course.play(steps)
+            course.transcript.phase = "thinking"
+            course.transcript.run_clock(time.monotonic() + 7, 10, 0.4)
+            if window is None:
+                window = await windows.open(address + course.path)
+            else:
+                await window.page.goto(address + course.path)
+            await window.see(f".match[data-ply='{steps}'] .diagram svg.board")
+            await window.see(".thought .value")
+            await window.keep(picture)
 
 
-@pytest.mark.parametrize(
-    ("name", "game", "steps"),
-    [("chess", "chess", 12), ("hexagonal", "hex", 14), ("checkers", "checkers", 16), ("amazons", "amazons", 9)],
-)
 @pytest.mark.e2e
-async def test_boards_of_other_games(windows: Windows, corpus: Path, name: str, game: str, steps: int) -> None:
-    """Other authors' games are drawn as well."""
-    gallery = Gallery()
-    async with served(gallery) as address, windows:
-        course = Course(gallery, game, (corpus / f"{game}.kif").read_text())
-        course.play(steps)
-        window = await windows.open(address + course.path)
-        await window.see(f".match[data-ply='{steps}'] .diagram svg.board")
-        await window.keep(name)
+async def test_boards_of_own_games(windows: Windows) -> None:
+    """Matches of the project's own games, of two players and of one."""
+    steps = {"blokbox": 10, "eight_puzzle": 5}
+    await show_boards(windows, *((game, rulesheets.text(game), steps[game], game) for game in steps))
+
+
+@pytest.mark.e2e
+async def test_boards_of_other_games(windows: Windows, corpus: Path) -> None:
+    """Other authors' games are drawn as well, with letters and with hexagons."""
+    steps = {"chess": 12, "hex": 14}
+    await show_boards(windows, *((game, (corpus / f"{game}.kif").read_text(), steps[game], game) for game in steps))
 
 
 @pytest.mark.e2e
@@ -320,12 +307,6 @@ async def test_phone_and_dark(windows: Windows) -> None:
         assert wide <= PHONE["width"]
         assert max(map(int, re.findall(r"\d+", dark)[:3])) < 64
         await window.keep("phone-dark")
-        light = await windows.open(address + course.path, size=PHONE)
-        await light.see(".match[data-ply='18'] .diagram svg.board")
-        await light.keep("phone")
-        large = await windows.open(address + course.path, dark=True)
-        await large.see(".match[data-ply='18'] .diagram svg.board")
-        await large.keep("dark")
 
 
 @pytest.mark.e2e

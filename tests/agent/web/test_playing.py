@@ -102,28 +102,6 @@ async def test_board_is_there_while_players_get_ready(windows: Windows) -> None:
 
 
 @pytest.mark.e2e
-async def test_moves_are_taken_back(windows: Windows) -> None:
-    """Taking back leads to the person's last choice; the other player goes on from there in a new match."""
-    table = Table("tic_tac_toe", ("human", "random"))
-    async with table.hosted(), windows:
-        window = await windows.open(await table.address())
-        await window.see(".match[data-plies='0'] .seat:not([hidden])")
-        assert await window.page.get_by_role("button", name="Take back").count() == 0
-        await click_cell(window, 2, 2)
-        await window.see(".match[data-plies='2'] .seat:not([hidden])")
-        before = list(table.record.moves)
-        await window.page.get_by_role("button", name="Take back").click()
-        await window.see(".match[data-plies='0'] .seat:not([hidden])")
-        assert table.record.moves == []
-        assert len(table.record.states) == 1
-        await click_cell(window, 1, 3)
-        await window.see(".match[data-plies='2'] .seat:not([hidden])")
-        assert table.record.moves[0] != before[0]
-        assert table.record.errors == []
-        assert len(table.record.seconds[0]) == 2
-
-
-@pytest.mark.e2e
 async def test_moves_are_narrowed_argument_by_argument(windows: Windows) -> None:
     """With many moves the list asks for one argument after the other; a square narrows as well, and Escape forgets."""
     table = Table("breakthrough", ("human", "random"))

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import aiohttp
 import pytest
@@ -58,6 +58,13 @@ async def page(gallery: Gallery) -> AsyncIterator[tuple[str, aiohttp.ClientSessi
     """A page without a player, as commands show it; yields its address."""
     async with serve_here(Site(gallery, title="test")) as address, aiohttp.ClientSession() as session:
         yield address, session
+
+
+async def read(session: aiohttp.ClientSession, address: str) -> Any:
+    """Returns the JSON data at an address."""
+    async with session.get(address) as response:
+        assert response.status == 200
+        return await response.json()
 
 
 def small_match(gallery: Gallery) -> Transcript:
@@ -191,13 +198,11 @@ async def test_position_is_drawn_with_its_changes() -> None:
     transcript = small_match(gallery)
     async with player(gallery) as (address, session):
         positions = f"{address}/page/matches/{transcript.key}/positions"
-        async with session.get(f"{positions}/1") as response:
-            drawing = await response.json()
+        drawing = await read(session, f"{positions}/1")
         assert drawing["known"]
         assert drawing["rest"] == [["(f 2)", True]]
         assert drawing["gone"] == ["(f 1)"]
-        async with session.get(f"{positions}/2") as response:
-            assert not (await response.json())["known"]
+        assert not (await read(session, f"{positions}/2"))["known"]
         for ply in ("-1", "x", "99999999"):
             async with session.get(f"{positions}/{ply}") as response:
                 assert response.status == 404
@@ -212,17 +217,15 @@ async def test_matches_are_kept_as_records(tmp_path: Path, caplog: pytest.LogCap
         transcript.end("finished", [100, 0])
         while transcript.record_key is None:
             await asyncio.sleep(0.01)
-        async with session.get(f"{address}/page/matches") as response:
-            assert [match["key"] for match in (await response.json())["matches"]] == [transcript.key]
+        listed = await read(session, f"{address}/page/matches")
+        assert [match["key"] for match in listed["matches"]] == [transcript.key]
     (written,) = (tmp_path / "records").iterdir()
     # A server that plays matches has no time for this one.
     (tmp_path / "records" / "large.json").write_bytes(written.read_bytes() + b" " * MOST_BYTES_BESIDE_MATCHES)
     async with player(Gallery(), tmp_path / "records") as (address, session):
-        async with session.get(f"{address}/page/matches") as response:
-            (match,) = (await response.json())["matches"]
+        (match,) = (await read(session, f"{address}/page/matches"))["matches"]
         assert match["goals"] == [100, 0]
-        async with session.get(f"{address}/page/matches/{match['key']}") as response:
-            kept = await response.json()
+        kept = await read(session, f"{address}/page/matches/{match['key']}")
         assert kept["steps"][1]["moves"] == ["(go 1)", "noop"]
         assert kept["steps"][1]["thinking"]["0"]["value"] == 60.0
     (tmp_path / "file").write_text("")
@@ -241,11 +244,9 @@ async def test_failing_pictures_are_lists(monkeypatch: pytest.MonkeyPatch, caplo
     monkeypatch.setattr("agent.web.pictures.Pictures._ask", fail)
     gallery = Gallery()
     transcript = small_match(gallery)
-    async with (
-        player(gallery) as (address, session),
-        session.get(f"{address}/page/matches/{transcript.key}/positions/1") as response,
-    ):
-        assert (await response.json())["rest"] == [["(f 2)", True]]
+    async with player(gallery) as (address, session):
+        drawing = await read(session, f"{address}/page/matches/{transcript.key}/positions/1")
+        assert drawing["rest"] == [["(f 2)", True]]
     assert "no board today" in caplog.text
 
 
@@ -261,28 +262,25 @@ def test_loopback(address: str | None, expected: bool) -> None:
     assert is_loopback(address) is expected
 
 
-@pytest.mark.parametrize(("peer", "expected"), [("192.0.2.1", True), ("::ffff:192.0.2.1", True), ("192.0.2.2", False)])
-def test_machine_reaches_itself_at_any_address(peer: str, expected: bool) -> None:
+def test_machine_reaches_itself_at_any_address() -> None:
     """Who has the address that it sends to is this machine."""
     transport = SimpleNamespace(get_extra_info=lambda name: ("::ffff:192.0.2.1", 9147, 0, 0))
-    request = SimpleNamespace(remote=peer, transport=transport)
-    assert is_here(request) is expected  # type: ignore[arg-type]
+    for peer, expected in (("192.0.2.1", True), ("::ffff:192.0.2.1", True), ("192.0.2.2", False)):
+        request: Any = SimpleNamespace(remote=peer, transport=transport)
+        assert is_here(request) is expected
 
 
-@pytest.mark.parametrize(("remote", "everyone", "allowed"), [("192.0.2.7", False, False), ("192.0.2.7", True, True)])
-def test_other_machines_are_told_how_to_be_allowed(remote: str, everyone: bool, allowed: bool) -> None:
-    """Other machines see the page only if addresses were allowed; else the 403 says how."""
+def test_other_machines_are_told_how_to_be_allowed() -> None:
+    """Other machines see the page only if addresses were allowed, and never act; else the 403 says how."""
     headers = {"Host": "192.0.2.1:9147"}
-    request = SimpleNamespace(remote=remote, transport=None, headers=headers, method="GET", raw_path="/")
-    access = Access(everyone_allowed=everyone)
-    if allowed:
-        access.check(request)  # type: ignore[arg-type]
-    else:
-        with pytest.raises(web.HTTPForbidden) as refused:
-            access.check(request)  # type: ignore[arg-type]
-        assert "--allow 192.0.2.7" in (refused.value.text or "")
-    with pytest.raises(web.HTTPForbidden):
-        access.check_action(request)  # type: ignore[arg-type]
+    request: Any = SimpleNamespace(remote="192.0.2.7", transport=None, headers=headers, method="GET", raw_path="/")
+    Access(everyone_allowed=True).check(request)
+    with pytest.raises(web.HTTPForbidden, match="Forbidden") as refused:
+        Access().check(request)
+    assert "--allow 192.0.2.7" in (refused.value.text or "")
+    for everyone in (True, False):
+        with pytest.raises(web.HTTPForbidden):
+            Access(everyone_allowed=everyone).check_action(request)
 
 
 COUNTING = """
@@ -312,8 +310,7 @@ async def test_positions_before_a_restart_are_worked_out(known: str, expected: l
     async with player(gallery) as (address, session):
         shown = []
         for ply in range(5):
-            async with session.get(f"{address}/page/matches/{transcript.key}/positions/{ply}") as response:
-                position = await response.json()
+            position = await read(session, f"{address}/page/matches/{transcript.key}/positions/{ply}")
             shown.append(position["rest"][0][0].strip("()").split()[1] if position["known"] else None)
     assert shown == expected
     # Open pages are notified.

@@ -1,10 +1,28 @@
-"""A channel for tests with a session in their own process."""
+"""Sessions in the test's own process: their channel, their thread, and a machine that can be sent to others."""
 
 from __future__ import annotations
 
+import contextlib
 import queue
+import threading
+from collections.abc import Iterator
 
 from agent.worker.messages import Begin, Channel, Command, Report
+from agent.worker.session import Session
+from games.gdl.interpreter.machine import Interpreter
+from games.gdl.rules.check import CheckedRules
+from tests.processes import PATIENCE
+
+
+class Portable(Interpreter):
+    """A machine that can be sent to another process, as circuits can."""
+
+    def __init__(self, checked: CheckedRules) -> None:
+        super().__init__(checked)
+        self._checked = checked
+
+    def __reduce__(self) -> tuple[type[Portable], tuple[CheckedRules]]:
+        return Portable, (self._checked,)
 
 
 class Line(Channel):
@@ -31,3 +49,23 @@ class Line(Channel):
     def wake(self) -> None:
         """Ends a wait, as any command does."""
         self.commands.put(None)
+
+
+@contextlib.contextmanager
+def running(session: Session, line: Line) -> Iterator[None]:
+    """Runs a session in a thread while the context lasts."""
+
+    def run() -> None:
+        with contextlib.suppress(EOFError):
+            session.run()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        line.commands.put(session._begin)
+        thread.join(PATIENCE)
+        for gamer in (session._gamer, session._successor):
+            if gamer is not None:
+                gamer.retire()

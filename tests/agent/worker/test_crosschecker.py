@@ -10,8 +10,8 @@ from agent.worker import crosschecker
 from agent.worker.crosschecker import CrossChecker
 from games.gdl.crosscheck import Observation, observe
 from games.gdl.interpreter.machine import Interpreter
-from games.gdl.rules.check import CheckedRules
 from games.machine import Interrupted, State
+from tests.agent.worker.line import Portable
 from tests.matches import rules_of
 from tests.processes import until
 
@@ -22,17 +22,6 @@ RULES = """
 (<= terminal (true never))
 (goal a 100)
 """
-
-
-class Portable(Interpreter):
-    """A machine that can be sent to another process, as circuits can."""
-
-    def __init__(self, checked: CheckedRules) -> None:
-        super().__init__(checked)
-        self._checked = checked
-
-    def __reduce__(self) -> tuple[type[Portable], tuple[CheckedRules]]:
-        return Portable, (self._checked,)
 
 
 class Slow(Interpreter):

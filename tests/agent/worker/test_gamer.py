@@ -7,10 +7,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from agent.search.engine import Engine, EngineMismatchError, Limit, Opinion, Report, Score, StopFlag
+from agent.search.engine import Engine, EngineMismatchError, Limit, Opinion, Report, StopFlag
 from agent.worker.gamer import Gamer, Hooks
 from agent.worker.messages import Checkpoint, Situation, Thought, Turn
 from agent.worker.messages import Report as WorkerReport
@@ -125,17 +126,30 @@ class Watched:
 
 
 @pytest.fixture
+def watch() -> Iterator[Callable[..., Watched]]:
+    """Starts gamers that end with the test."""
+    started: list[Watched] = []
+
+    def watch(*engines: Engine, **options: Any) -> Watched:
+        started.append(Watched(*engines, **options))
+        return started[-1]
+
+    yield watch
+    for watched in started:
+        watched.gamer.retire()
+
+
+@pytest.fixture
 def failing(request: pytest.FixtureRequest) -> Scripted:
     """An engine that fails at some point."""
     return Scripted("bad", "walk", request.param)
 
 
-def test_situation_comes_before_any_thought() -> None:
+def test_situation_comes_before_any_thought(watch: Callable[..., Watched]) -> None:
     """The legal moves are reported at once, then the engine's opinions."""
-    watched = Watched(Scripted("good", "walk"))
+    watched = watch(Scripted("good", "walk"))
     assert watched.reports.get(timeout=PATIENCE) == watched.gamer._opinions.situation
     assert watched.thought() == Thought(0, Opinion("walk"), "good")
-    watched.gamer.retire()
 
 
 class Sure(Scripted):
@@ -145,9 +159,9 @@ class Sure(Scripted):
         report(Opinion(self.move, final=True))
 
 
-def test_state_is_compared_before_anything_ends_on_its_word() -> None:
+def test_state_is_compared_before_anything_ends_on_its_word(watch: Callable[..., Watched]) -> None:
     """A terminal state, and the last one, are observed and found right before they are reported; others at once."""
-    watched = Watched(Scripted("good", "walk"), thinking=False)
+    watched = watch(Scripted("good", "walk"), thinking=False)
     watched.situation()
     watched.gamer.turn(Turn(("rest",), 1.0))
     watched.situation()
@@ -160,12 +174,11 @@ def test_state_is_compared_before_anything_ends_on_its_word() -> None:
     while not watched.situation().terminal:
         pass
     assert watched.settled == [(3, 2), (6, 5)]
-    watched.gamer.retire()
 
 
-def test_wrong_state_ends_nothing() -> None:
+def test_wrong_state_ends_nothing(watch: Callable[..., Watched]) -> None:
     """A wrong state is not reported where it would end the turn; the next report is about another state."""
-    watched = Watched(Scripted("good", "walk"), thinking=False, right=False)
+    watched = watch(Scripted("good", "walk"), thinking=False, right=False)
     assert watched.situation().turn == 0
     for number in range(3):
         watched.gamer.turn(Turn(("walk",), 1.0))
@@ -173,27 +186,25 @@ def test_wrong_state_ends_nothing() -> None:
             assert watched.situation().turn == number + 1
     watched.gamer.rewind()
     assert watched.situation().turn == 0
-    watched.gamer.retire()
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_move_counts_as_proven_once_its_state_was_compared(right: bool) -> None:
+def test_move_counts_as_proven_once_its_state_was_compared(watch: Callable[..., Watched], right: bool) -> None:
     """Until its state was compared, a final opinion counts as any other."""
-    watched = Watched(Sure("sure", "walk"), right=right)
+    watched = watch(Sure("sure", "walk"), right=right)
     assert watched.thought() == Thought(0, Opinion("walk"), "sure")
     if right:
         assert watched.thought() == Thought(0, Opinion("walk", final=True), "sure")
     watched.gamer.turn(Turn(("walk",), 1.0))
     assert watched.thought() == Thought(1, Opinion("walk"), "sure")
-    watched.gamer.retire()
 
 
 @pytest.mark.parametrize("left", [1000.0, -1.0])
-def test_engine_is_told_what_is_left_of_the_start_clock(left: float) -> None:
+def test_engine_is_told_what_is_left_of_the_start_clock(watch: Callable[..., Watched], left: float) -> None:
     """Before the first turn the engine prepares with the rest of the start clock; then it thinks for the length of
     turns."""
     engine = Scripted("good", "walk")
-    watched = Watched(engine, start_ends=time.monotonic() + left)
+    watched = watch(engine, start_ends=time.monotonic() + left)
     assert watched.thought().turn == 0
     watched.gamer.turn(Turn(None, 7.0))
     watched.gamer.turn(Turn(("walk",), 8.0))
@@ -208,19 +219,19 @@ def test_engine_is_told_what_is_left_of_the_start_clock(left: float) -> None:
     assert engine.asked[-1] == 8.0
 
 
-def test_engine_of_a_running_match_does_not_prepare() -> None:
+def test_engine_of_a_running_match_does_not_prepare(watch: Callable[..., Watched]) -> None:
     """Without a start clock, or in a running turn, the engine does not prepare."""
     engine = Scripted("good", "walk")
-    watched = Watched(engine)
+    watched = watch(engine)
     assert watched.thought().turn == 0
     watched.gamer.retire()
     assert (engine.prepared, engine.asked) == ([], [None])
 
 
-def test_turn_is_followed_and_thought_about() -> None:
+def test_turn_is_followed_and_thought_about(watch: Callable[..., Watched]) -> None:
     """After a joint move, the new situation and opinions about it are reported."""
     engine = Scripted("good", "walk")
-    watched = Watched(engine, thinking=False)
+    watched = watch(engine, thinking=False)
     watched.situation()
     assert engine.thoughts == 0
     watched.gamer.turn(Turn(("walk",), 1.0))
@@ -228,33 +239,30 @@ def test_turn_is_followed_and_thought_about() -> None:
     assert situation.turn == 1
     assert situation.checkpoint.facts == {("at", "1")}
     assert watched.thought().turn == 1
-    watched.gamer.retire()
 
 
 @pytest.mark.parametrize("failing", ["begin", "think", "advance"], indirect=True)
-def test_failing_engine_gives_way_to_the_next_one(failing: Scripted) -> None:
+def test_failing_engine_gives_way_to_the_next_one(watch: Callable[..., Watched], failing: Scripted) -> None:
     """Wherever an engine fails, the next best one plays on."""
-    watched = Watched(failing, Scripted("good", "rest"))
+    watched = watch(failing, Scripted("good", "rest"))
     watched.situation()
     watched.gamer.turn(Turn(("walk",), 1.0))
     watched.situation()
     while (thought := watched.thought()).turn == 0:
         pass
     assert (thought.engine, thought.opinion.move) == ("good", "rest")
-    watched.gamer.retire()
 
 
-def test_illegal_opinion_disqualifies_its_engine() -> None:
+def test_illegal_opinion_disqualifies_its_engine(watch: Callable[..., Watched]) -> None:
     """An engine that wants an illegal move is dropped before its opinion is reported."""
-    watched = Watched(Scripted("bad", "fly"), Scripted("good", "rest"))
+    watched = watch(Scripted("bad", "fly"), Scripted("good", "rest"))
     assert watched.thought().opinion.move == "rest"
-    watched.gamer.retire()
 
 
-def test_resting_gamer_reports_nothing() -> None:
+def test_resting_gamer_reports_nothing(watch: Callable[..., Watched]) -> None:
     """Between its answer and the next turn a gamer that may not ponder is silent."""
     engine = Scripted("good", "walk")
-    watched = Watched(engine)
+    watched = watch(engine)
     watched.thought()
     watched.gamer.rest()
     assert engine.idle.wait(PATIENCE)
@@ -264,19 +272,23 @@ def test_resting_gamer_reports_nothing() -> None:
     assert watched.situation().turn == 1
     assert watched.thought().turn == 1
     assert engine.thoughts == 2
-    watched.gamer.retire()
 
 
-class Quick(Scripted):
-    """Is sure of its move as soon as it is asked."""
+def test_gamer_that_goes_on_after_a_rest_thinks_about_the_same_state(watch: Callable[..., Watched]) -> None:
+    """As where the manager has answered, and others are to move."""
+    engine = Scripted("good", "walk")
+    watched = watch(engine)
+    watched.thought()
+    watched.gamer.rest()
+    assert engine.idle.wait(PATIENCE)
+    watched.gamer.ponder()
+    while engine.thoughts < 2:
+        assert watched.thought().turn == 0
 
-    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
-        report(Opinion(self.move, final=True))
 
-
-def test_newest_opinion_is_repeated_on_request() -> None:
+def test_newest_opinion_is_repeated_on_request(watch: Callable[..., Watched]) -> None:
     """A gamer that takes over has the last word; a retired one has none."""
-    watched = Watched(Quick("good", "walk"))
+    watched = watch(Sure("good", "walk"))
     assert not watched.thought().opinion.final
     proven = watched.thought()
     assert proven.opinion.final
@@ -287,60 +299,18 @@ def test_newest_opinion_is_repeated_on_request() -> None:
     assert watched.reports.empty()
 
 
-class Hasty(Scripted):
-    """Reports all its opinions at once, then waits to be stopped."""
-
-    def __init__(self, name: str, move: Term) -> None:
-        super().__init__(name, move)
-        self.said = threading.Event()
-
-    def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
-        for value in (10.0, 20.0, 30.0):
-            report(Opinion(self.move, Score(value)))
-        self.said.set()
-        while not stop[0]:
-            time.sleep(0.001)
-
-
-def test_last_opinion_is_told_though_it_came_too_fast() -> None:
-    """An opinion kept back because its move is the same is sent a little later."""
-    watched = Watched(Hasty("good", "walk"))
-    assert [watched.thought().opinion.score.goal for _ in range(2)] == [10.0, 30.0]
-    watched.gamer.turn(Turn(("walk",), 1.0))
-    assert watched.situation().turn == 1
-    assert [watched.thought().turn for _ in range(2)] == [1, 1]
-    watched.gamer.retire()
-
-
-def test_opinion_that_was_kept_back_during_a_rest_holds_up_no_later_one() -> None:
-    """A gamer that goes on with the same state sends the last opinion again."""
-    engine = Hasty("good", "walk")
-    watched = Watched(engine)
-    assert engine.said.wait(PATIENCE)
-    watched.gamer.rest()
-    # Until its time has come, and nobody was told.
-    until(lambda: not any(isinstance(thread, threading.Timer) for thread in threading.enumerate()))
-    while not watched.reports.empty():
-        watched.reports.get()
-    watched.gamer.ponder()
-    while watched.thought().opinion.score.goal != 30.0:
-        pass
-    watched.gamer.retire()
-
-
-def test_match_that_begins_again_is_followed_from_the_start() -> None:
+def test_match_that_begins_again_is_followed_from_the_start(watch: Callable[..., Watched]) -> None:
     """A rewound gamer is back in the initial state."""
-    watched = Watched(Scripted("good", "walk"))
+    watched = watch(Scripted("good", "walk"))
     watched.situation()
     watched.gamer.turn(Turn(("walk",), 1.0))
     watched.situation()
     watched.gamer.rewind()
     situation = watched.situation()
     assert (situation.turn, situation.checkpoint.facts) == (0, {("at", "0")})
-    watched.gamer.retire()
 
 
-def test_engine_is_gone_when_another_is_made_after_rewinding() -> None:
+def test_engine_is_gone_when_another_is_made_after_rewinding(watch: Callable[..., Watched]) -> None:
     """Two at once may be more than the worker's memory."""
     made: list[weakref.ref[Engine]] = []
     kept: list[bool] = []
@@ -351,7 +321,7 @@ def test_engine_is_gone_when_another_is_made_after_rewinding() -> None:
         made.append(weakref.ref(engine))
         yield engine
 
-    watched = Watched(Scripted("first", "walk"))
+    watched = watch(Scripted("first", "walk"))
     watched.thought()
     watched.gamer._choose_engines = choose
     for rewound in (1, 2):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
-import threading
 
 import pytest
 
@@ -17,7 +15,7 @@ from games.gdl.rules.check import check
 from games.machine import Term
 from protocol.kif import read_rulesheet, write
 from protocol.messages import Start
-from tests.agent.worker.line import Line
+from tests.agent.worker.line import Line, running
 from tests.circuits import own_machine
 from tests.processes import PATIENCE
 
@@ -43,13 +41,7 @@ def test_match_taken_back_is_played_by_the_native_engine() -> None:
     begin = Begin(Start("m.2", role, rules, 60, 1), Checkpoint(), 60.0, True, compile=True)
     session = Session(line, begin)
 
-    def run() -> None:
-        with contextlib.suppress(EOFError):
-            session.run()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
+    with running(session, line):
         reports = []
         while not any(isinstance(report, Prepared) for report in reports):
             reports.append(line.reports.get(timeout=PATIENCE))
@@ -71,6 +63,3 @@ def test_match_taken_back_is_played_by_the_native_engine() -> None:
         while not (isinstance(report := line.reports.get(timeout=PATIENCE), Situation) and report.terminal):
             pass
         assert report.goals == tuple(machine.goal(state, role) for role in (0, 1))
-    finally:
-        line.commands.put(begin)
-        thread.join(PATIENCE)

@@ -97,6 +97,8 @@ def test_nothing_of_an_earlier_turn_is_told(sent: Sent) -> None:
     sent.opinions.repeat()
     sent.report(30.0)
     sent.report(40.0)
+    timers[0].fire()
+    assert sent.values[1:] == [(4, 30.0, False)]
     sent.opinions.amend(situation(4, "left"))
     for timer in timers:
         timer.fire()

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import random
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -29,12 +28,11 @@ from agent.worker.messages import (
 from agent.worker.session import CompilationLike, Session
 from games import rulesheets
 from games.gdl.compile import Limits, start_compilation, warm_kernels
-from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
-from tests.agent.worker.line import Line
+from tests.agent.worker.line import Line, Portable, running
 from tests.matches import interpreter_of, rules_of
 from tests.processes import PATIENCE, until
 
@@ -52,17 +50,6 @@ GENEROUS = SOURCE.replace("(goal ?role 50)", "(goal ?role 60)")
 """A draw is worth more: only the result is wrong."""
 
 Compile = Callable[[CheckedRules, Limits], CompilationLike]
-
-
-class Portable(Interpreter):
-    """A machine that can be sent to another process, as circuits can."""
-
-    def __init__(self, checked: CheckedRules) -> None:
-        super().__init__(checked)
-        self._checked = checked
-
-    def __reduce__(self) -> tuple[type[Portable], tuple[CheckedRules]]:
-        return Portable, (self._checked,)
 
 
 class Mute(Portable):
@@ -151,22 +138,8 @@ class Match:
         self.recovered = False
         """Whether a circuit plays although one was wrong."""
         start = Start("m", "x", read_rulesheet(SOURCE), 10, 10, source=SOURCE)
-        self._begin = Begin(start, Checkpoint(), None, ponder, compile=True, distrust=distrust)
-        self._session = Session(self.line, self._begin, compile, engines=None if searches else content)
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        with contextlib.suppress(EOFError):
-            self._session.run()
-
-    def end(self) -> None:
-        """Closes the channel."""
-        self.line.commands.put(self._begin)
-        self._thread.join(PATIENCE)
-        for gamer in (self._session._gamer, self._session._successor):
-            if gamer is not None:
-                gamer.retire()
+        begin = Begin(start, Checkpoint(), None, ponder, compile=True, distrust=distrust)
+        self.session = Session(self.line, begin, compile, engines=None if searches else content)
 
     def report(self) -> Report:
         """Returns the next report. Signs of life come for ever: it fails where nothing else does."""
@@ -220,15 +193,14 @@ class Match:
 def begin(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[..., Match]]:
     """Begins matches, and ends them."""
     caplog.set_level(logging.INFO, "agent.worker")
-    matches = []
+    with contextlib.ExitStack() as stack:
 
-    def begin(compile: Compile, **options: bool) -> Match:
-        matches.append(Match(compile, **options))
-        return matches[-1]
+        def begin(compile: Compile, **options: bool) -> Match:
+            match = Match(compile, **options)
+            stack.enter_context(running(match.session, match.line))
+            return match
 
-    yield begin
-    for match in matches:
-        match.end()
+        yield begin
 
 
 def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -359,7 +331,7 @@ def test_right_circuit_is_compared_all_the_time(
     checker = None
     while checker is None or checker._states < 100:
         match.report()
-        checker = match._session._crosschecker
+        checker = match.session._crosschecker
     match.play()
     assert not errors(caplog)
     (line,) = [text for text in caplog.messages if "circuit and interpreter agree in" in text]
@@ -372,25 +344,10 @@ def test_nothing_is_thought_where_pondering_is_off(begin: Callable[..., Match]) 
     match = begin(compile_wrongly(SOURCE), ponder=False)
     while not match.prepared:
         assert not isinstance(match.report(), Thought)
-    gamer = match._session._gamer
+    gamer = match.session._gamer
     assert gamer is not None
     assert not gamer._thinking
     match.turn(0, None)
     assert gamer._thinking
     match.line.commands.put(Rest())
     until(lambda: not gamer._thinking)
-
-
-def test_rest_pays_for_no_comparing(begin: Callable[..., Match]) -> None:
-    """Time of rest does not count as thinking."""
-    match = begin(compile_wrongly(SOURCE), ponder=False)
-    while not isinstance(match.report(), Situation):
-        pass
-    checker = match._session._crosschecker
-    assert checker is not None
-    match.line.commands.put(Rest())
-    while checker._thinking_since is not None:
-        match.report()
-    thought = checker._thinking_seconds()
-    match.report()
-    assert checker._thinking_seconds() == thought

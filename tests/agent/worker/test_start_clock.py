@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from agent.worker.session import Session
 from games.machine import State, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
-from tests.agent.worker.line import Line
+from tests.agent.worker.line import Line, running
 from tests.processes import PATIENCE, until
 
 PUZZLE = """
@@ -85,13 +84,7 @@ def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(monkeypatch: pyt
     begin = Begin(start, Checkpoint(), None, True, compile=False)
     session = Session(line, begin, engines=lambda machine, role: iter([Pensive(sure)]))
 
-    def run() -> None:
-        with contextlib.suppress(EOFError):
-            session.run()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
+    with running(session, line):
         while not isinstance(line.reports.get(timeout=PATIENCE), Thought):
             pass
         clock.now += 94.4
@@ -104,11 +97,6 @@ def test_match_begins_with_a_proof_or_near_the_end_of_the_clock(monkeypatch: pyt
             clock.now += 0.2
         while not isinstance(line.reports.get(timeout=PATIENCE), Prepared):
             pass
-    finally:
-        line.commands.put(session._begin)
-        thread.join(PATIENCE)
-        assert session._gamer is not None
-        session._gamer.retire()
 
 
 def test_a_match_that_is_under_way_is_not_held_up() -> None:
