@@ -196,8 +196,6 @@ def _line_json(line: Line) -> dict[str, object]:
         "moving_first": line.moving_first.as_json(),
         "moving_later": line.moving_later.as_json(),
         "turns": line.turns.as_json(),
-        "elo": None
-        if line.rating is None
-        else {"elo": line.rating.elo, "low": line.rating.low, "high": line.rating.high},
+        "elo": line.rating and asdict(line.rating),
         "errors": dict(sorted(line.errors.items())),
     }
