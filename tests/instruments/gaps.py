@@ -115,6 +115,7 @@ class _Agent:
         self._rng = rng
         self._intervals: list[float] = []
         self._heard = 0.0
+        self.situation: Situation
         self._take_up(Checkpoint())
         self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, 0.0)
         self._pace.took(0.0, 0)
@@ -156,7 +157,7 @@ class _Agent:
     def _take_up(self, checkpoint: Checkpoint) -> None:
         self.reference = Reference(self._machine, self._role, checkpoint, None, self._rng, self._machine.now)
         self.reference.budget = BUDGET
-        self.situation: Situation = self.reference.situation()
+        self.situation = self.reference.situation()
 
 
 def play_match(machine: StateMachine, seed: int) -> GapRecord | None:

@@ -80,6 +80,8 @@ class SoakReport:
         late, memory = sorted(self.lateness), self.memory
         places = {name: min(len(late) - 1, int(share * len(late))) for name, share in QUANTILES.items()}
         return vars(self) | {
+            "faults": dict(self.faults),
+            "illegal_under": dict(self.illegal_under),
             "lateness": {name: round(late[place], 4) if late else None for name, place in places.items()},
             "outages": {"count": len(self.outages), "longest": round(max(self.outages, default=0.0), 3)},
             "memory": {"first": memory[0], "last": memory[-1], "most": max(memory)} if memory else None,
@@ -226,12 +228,11 @@ class Manager(PlayerClient):
             self.fault = self._coming
             self.mend = await soak.inflict(self.fault) or self.mend
         begun = time.monotonic()
-        disturbed = begun < soak.disturbed
         report.turns += 1
         try:
             answer = await super().send(message, timeout=clock)
         except (Late, Unreachable) as error:
-            if disturbed:
+            if begun < soak.disturbed:
                 report.lost += 1
             else:
                 report.late += 1
@@ -241,7 +242,7 @@ class Manager(PlayerClient):
             report.outages.append(time.monotonic() - soak.killed)
             soak.killed = None
         after_plan = answer.seconds - (clock - soak.options.margin)
-        if after_plan > 0 and not disturbed:
+        if after_plan > 0 and begun >= soak.disturbed:
             report.lateness.append(after_plan)
         return answer
 

@@ -200,7 +200,7 @@ def _show_turns(rating: GameRating) -> dict[str, object]:
     turns = TurnStatistics()
     for result in rating.results:
         if (one := result.turns[result.seats.index(rating.player)]) is not None:
-            turns.add(one, result.length)
+            turns.add(one, result.plies)
     if turns.plies:
         print(f"{rating.player}: longest turn {turns.slowest:.2f} s, {100 * turns.busy:.0f} % of its cores' time used")
     if errors := sum(len(errors_of(result, rating.player)) for result in rating.results):

@@ -98,7 +98,7 @@ class MatchResult:
         return Pairing(self.game, self.round, tuple(self.seats))
 
     @property
-    def length(self) -> int:
+    def plies(self) -> int:
         """Plies from the start of the match to its end."""
         return len(self.opening) + len(self.moves)
 
