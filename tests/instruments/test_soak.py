@@ -103,8 +103,9 @@ def test_hostile_neighbour_comes_and_goes(tmp_path: Path, monkeypatch: pytest.Mo
             move_out = await FAULTS[NEIGHBOUR](server, Random(2))
             assert move_out is not None
             assert await FAULTS[NEIGHBOUR](server, Random(2)) is None
-            while len(heard) < 6:
-                await asyncio.sleep(0.01)
+            async with asyncio.timeout(60):
+                while len(heard) < 6:
+                    await asyncio.sleep(0.01)
             move_out()
 
     asyncio.run(course())
