@@ -46,9 +46,8 @@ def bench(files: Sequence[str], seconds: float) -> dict[str, object]:
     rows = []
     for game in games:
         for engine, measure in (("circuit", _measure_circuit), ("interpreter", _measure_interpreter)):
-            row = _row(game, engine, measure, seconds)
-            _print(row)
-            rows.append(row)
+            rows.append(_row(game, engine, measure, seconds))
+            _print(rows[-1])
     return {"kernel_warm_up_cpu_seconds": round(warm_up, 3), "seconds": seconds, "rows": [asdict(row) for row in rows]}
 
 

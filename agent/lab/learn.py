@@ -62,10 +62,6 @@ class Course:
     trial_points: float
     trial_matches: int
 
-    def as_json(self) -> dict[str, Any]:
-        """As JSON data."""
-        return asdict(self)
-
 
 def learn(
     sheet: Sheet,

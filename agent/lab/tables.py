@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-Align = Literal["left", "right"]
+RIGHT = ">"
+"""Begins headings of columns that are aligned to the right."""
 
 
-def print_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Prints rows under headings: a table on a terminal, else columns of plain text."""
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Prints rows under headings (see `RIGHT`): a table on a terminal, else columns of plain text."""
     if not sys.stdout.isatty():
         if title:
             print(title)
@@ -29,21 +30,22 @@ def print_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[st
     table = Table(
         title=Text(title) if title else None, title_justify="left", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
     )
-    for name, align in columns:
-        table.add_column(Text(name), justify=align, overflow="fold")
+    for name in columns:
+        align: Literal["left", "right"] = "right" if name.startswith(RIGHT) else "left"
+        table.add_column(Text(name.removeprefix(RIGHT)), justify=align, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     console().print(table)
 
 
-def plain_table(columns: Sequence[tuple[str, Align]], rows: Sequence[Sequence[str]]) -> str:
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Formats rows under headings in columns of plain text."""
-    cells = [[name for name, _ in columns], *rows]
+    cells = [[name.removeprefix(RIGHT) for name in columns], *rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     lines = (
         "  ".join(
-            cell.rjust(width) if align == "right" else cell.ljust(width)
-            for cell, width, (_, align) in zip(row, widths, columns, strict=True)
+            cell.rjust(width) if name.startswith(RIGHT) else cell.ljust(width)
+            for cell, width, name in zip(row, widths, columns, strict=True)
         ).rstrip()
         for row in cells
     )

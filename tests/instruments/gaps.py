@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from agent.serving.pace import ManagerPace
-from agent.worker.belief import Belief
-from agent.worker.messages import Checkpoint, JointMove, Judged, Received, Situation
+from agent.worker.messages import Checkpoint, JointMove, Judged, Situation
 from agent.worker.reference import Reference
 from games.machine import NO_MOVE, State, StateMachine, Term, points
 
@@ -110,16 +109,16 @@ class Metered(StateMachine):
 class _Agent:
     """Our side of a match: server process and worker."""
 
-    def __init__(self, machine: Metered, role: int, rng: random.Random) -> None:
-        self._machine = machine
+    def __init__(self, machine: StateMachine, role: int, rng: random.Random) -> None:
+        self._machine = Metered(machine)
         self._role = role
         self._rng = rng
-        self.reference = self._make_reference(Checkpoint())
-        self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, 0.0)
-        self._pace.took(0.0, 0)
         self._intervals: list[float] = []
         self._heard = 0.0
-        self.situation: Situation = self.reference.situation()
+        self.situation: Situation
+        self._take_up(Checkpoint())
+        self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, 0.0)
+        self._pace.took(0.0, 0)
         self.last: JointMove | None = None
         self.answered: Term | None = None
 
@@ -129,12 +128,10 @@ class _Agent:
             return
         replaced = self.answered is not None and moves[self._role] != self.answered
         missed = self._pace.missed(at, self.reference.turn, replaced)
-        doubtful = self.situation.states > 1
-        judged = missed is not None or doubtful
-        received: Received = Judged(moves, self.answered, missed) if judged else moves
         if self.reference.turn:
             self._intervals.append(at - self._heard)
-        self.reference.follow(received)
+        judged = missed is not None or self.situation.states > 1
+        self.reference.follow(Judged(moves, self.answered, missed) if judged else moves)
         self._pace.took(at, self.reference.turn)
         self.situation = self.reference.situation()
         self._heard, self.last, self.answered = at, moves, None
@@ -148,31 +145,28 @@ class _Agent:
 
     def restart(self, at: float) -> None:
         """Goes on with the match like a new server."""
-        self.reference = self._make_reference(self.situation.checkpoint)
+        self._take_up(self.situation.checkpoint)
         self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, self._heard, self._intervals[-9:])
-        self.situation = self.reference.situation()
 
     def think(self, seconds: float) -> None:
         """Looks for further possible states."""
-        if self.reference.sure:
-            return
         end = self._machine.now() + seconds
-        if self.reference.refine(lambda: self._machine.now() > end):
+        if not self.reference.sure and self.reference.refine(lambda: self._machine.now() > end):
             self.situation = self.reference.situation()
 
-    def _make_reference(self, checkpoint: Checkpoint) -> Reference:
-        reference = Reference(self._machine, self._role, checkpoint, None, self._rng, self._machine.now)
-        reference.budget = BUDGET
-        return reference
+    def _take_up(self, checkpoint: Checkpoint) -> None:
+        self.reference = Reference(self._machine, self._role, checkpoint, None, self._rng, self._machine.now)
+        self.reference.budget = BUDGET
+        self.situation = self.reference.situation()
 
 
 def play_match(machine: StateMachine, seed: int) -> GapRecord | None:
     """Plays a match with a gap; returns None if it ended before or with the gap."""
-    return _Match(Metered(machine), seed).play()
+    return _Match(machine, seed).play()
 
 
 class _Match:
-    def __init__(self, machine: Metered, seed: int) -> None:
+    def __init__(self, machine: StateMachine, seed: int) -> None:
         self.machine = machine
         self.rng = rng = random.Random(seed)
         self.role = rng.randrange(len(machine.roles))
@@ -188,20 +182,18 @@ class _Match:
         self.state = machine.initial()
         self.agent = _Agent(machine, self.role, random.Random(seed))
         self.now = START_CLOCK
-        self.moves: JointMove | None = None
+        self.moves: JointMove = ()
 
     def play(self) -> GapRecord | None:
         for _ in range(self.gap_at):
             self._turn(self._answer())
             if self.machine.terminal(self.state):
                 return None
-            self.agent.hear(self._told(), self.now)
+            self.agent.hear(self.moves, self.now)
         crashed = self.rng.random() < CRASHED_THINKING
         if crashed:
             self.agent.answered = None
-            self._turn(None)
-        else:
-            self._turn(self._answer())
+        self._turn(None if crashed else self._answer())
         for _ in range(self.record.missed):
             if self.machine.terminal(self.state):
                 return None
@@ -210,14 +202,10 @@ class _Match:
             return None
         self.agent.restart(self.now)
         while not self.machine.terminal(self.state):
-            self.agent.hear(self._told(), self.now)
+            self.agent.hear(self.moves, self.now)
             self._note()
             self._turn(self._answer())
         return self.record
-
-    def _told(self) -> JointMove:
-        assert self.moves is not None
-        return self.moves
 
     def _note(self) -> None:
         record, reference = self.record, self.agent.reference
@@ -234,54 +222,46 @@ class _Match:
         """Returns our move; None if it is illegal."""
         agent = self.agent
         agent.think(REFINING_SECONDS)
-        legal = self.machine.machine.legal(self.state, self.role)
+        legal = self.machine.legal(self.state, self.role)
         options = list(agent.situation.legal)
         move = self._choose(agent.reference.state, self.role, options) if options else NO_MOVE
         agent.answered = move
-        if self.record.messages:
-            self.record.turns += len(legal) > 1
-            if not agent.reference.sure:
-                self.record.doubtful += len(legal) > 1
-                self.record.risk += 1 - dict(agent.reference.belief.moves(math.inf)).get(move, 1.0)
-        if legal and move not in legal:
-            self.record.illegal += 1
-            self.record.causes.append(self._cause(agent.reference, move))
-            return None
-        return move
-
-    def _cause(self, reference: Reference, move: Term) -> str:
-        belief: Belief = reference.belief
-        if reference.sure:
-            return f"message {self.record.messages}: a wrong state was taken for sure"
-        support = dict(belief.moves(math.inf)).get(move, 0.0)
+        record, reference, belief = self.record, agent.reference, agent.reference.belief
+        support = 1.0 if reference.sure else dict(belief.moves(math.inf)).get(move, 1.0)
+        if record.messages:
+            record.turns += len(legal) > 1
+            record.doubtful += len(legal) > 1 and not reference.sure
+            record.risk += 1 - support
+        if not legal or move in legal:
+            return move
+        record.illegal += 1
         kind = "possible" if self.state in belief.weights else "not found"
-        return (
-            f"message {self.record.messages}: state {kind} among {len(belief.weights)}, "
-            f"{'all' if belief.exhaustive else 'a sample'}; the move legal with {support:.4f}"
-        )
+        states = f"{'all' if belief.exhaustive else 'a sample of'} {len(belief.weights)} states"
+        cause = "a wrong state was taken for sure" if reference.sure else f"state {kind} among {states}"
+        record.causes.append(f"message {record.messages}: {cause}; the move legal with {support:.4f}")
+        return None
 
     def _turn(self, ours: Term | None) -> None:
         """Plays a joint move; the manager makes our move where `ours` is None."""
         joint_move: list[Term] = []
-        longest = QUICK
-        for role in range(len(self.machine.roles)):
-            legal = self.machine.machine.legal(self.state, role) or [NO_MOVE]
+        times = [QUICK]
+        for role, legal in enumerate(self._legal(self.state)):
             if role != self.role:
                 joint_move.append(self._choose(self.state, role, legal))
                 if self.thinkers and len(legal) > 1:
-                    longest = max(longest, PLAY_CLOCK * self.rng.uniform(0.3, 0.95))
-                continue
-            if ours is None:
+                    times.append(PLAY_CLOCK * self.rng.uniform(0.3, 0.95))
+            elif ours is None:
                 joint_move.append(legal[0] if self.first else self.rng.choice(legal))
-                if self.timeouts:
-                    longest = max(longest, PLAY_CLOCK + 1)
+                times.append(PLAY_CLOCK + 1 if self.timeouts else QUICK)
             else:
                 joint_move.append(ours)
-                if len(legal) > 1:
-                    longest = max(longest, 0.95 * PLAY_CLOCK)
-        self.now += longest
+                times.append(0.95 * PLAY_CLOCK if len(legal) > 1 else QUICK)
+        self.now += max(times)
         self.moves = tuple(joint_move)
-        self.state = self.machine.machine.next(self.state, self.moves)
+        self.state = self.machine.next(self.state, self.moves)
+
+    def _legal(self, state: State) -> list[list[Term]]:
+        return [self.machine.legal(state, role) or [NO_MOVE] for role in range(len(self.machine.roles))]
 
     def _choose(self, state: State, role: int, legal: Sequence[Term]) -> Term:
         if len(legal) == 1 or self.rng.random() >= GREEDY:
@@ -290,21 +270,18 @@ class _Match:
 
     def _look_ahead(self, state: State, role: int, move: Term) -> float:
         """Returns a value of a move: by the goal, or by the moves that it leaves the others."""
-        machine = self.machine.machine
-        roles = range(len(machine.roles))
-        joint_move = [move if other == role else (machine.legal(state, other) or [NO_MOVE])[0] for other in roles]
+        machine = self.machine
+        joint_move = [move if other == role else legal[0] for other, legal in enumerate(self._legal(state))]
         after = machine.next(state, joint_move)
         if machine.terminal(after):
             return 1000.0 * (points(machine.goal(after, role)) - 50)
-        others = sum(len(machine.legal(after, other)) for other in roles if other != role)
+        others = sum(len(machine.legal(after, other)) for other in range(len(machine.roles)) if other != role)
         return self.rng.random() - others
 
     def _random_length(self) -> int:
-        machine = self.machine.machine
-        state, length = machine.initial(), 0
-        while not machine.terminal(state):
-            roles = range(len(machine.roles))
-            state = machine.next(state, [self.rng.choice(machine.legal(state, r) or [NO_MOVE]) for r in roles])
+        state, length = self.machine.initial(), 0
+        while not self.machine.terminal(state):
+            state = self.machine.next(state, [self.rng.choice(moves) for moves in self._legal(state)])
             length += 1
         return length
 

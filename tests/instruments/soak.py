@@ -1,78 +1,51 @@
 """Load and faults against a server of our own: many short matches at once, with the server or its workers killed.
 
-The managers of these matches send, read and scramble like ggp-base's and Dresden's in turn, with a connection for each
-message. Where no legal move comes in time, they replace it and go on.
+The managers of these matches are our referee, which sends, reads and scrambles like ggp-base's and Dresden's in turn,
+with a connection for each message. Where no legal move comes in time, it replaces it and goes on.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import random
-import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.errors import CommandError
+from agent.refereeing.record import MatchRecord
+from agent.refereeing.referee import Participant, Referee
 from agent.serving.light_workers import SPARES, WORKERS_SHARE, memory_share
 from agent.serving.statistics import resident
-from agent.sheet import load
+from agent.sheet import Sheet, load
 from games.gdl.interpreter.machine import Interpreter
-from games.machine import NO_MOVE, State, StateMachine, Term
-from protocol.compose import Style, compose
-from protocol.kif import read_one
-from protocol.messages import Message, Play, Start, Stop
+from protocol.client import Answer, Late, PlayerClient, Unreachable
+from protocol.compose import Style
+from protocol.messages import Message, Play
 from protocol.scramble import ScrambleStyle, make_scrambler
-from protocol.terms import TextError
 from tests.instruments.soak_faults import FAULTS, NEIGHBOUR, USUAL, Undo
 from tests.instruments.soak_server import SoakServer
 
 GRACE = 1.0
-"""Seconds that managers wait beyond the clock."""
-
+"""Seconds that a killed server may take to start again, twice."""
 WEIGH_SECONDS = 0.5
 """Seconds between two measurements of the memory."""
-
 MOST_NAMED = 50
 """Replies of each kind in the report, at most."""
-
+QUANTILES = {"median": 0.5, "99%": 0.99, "99.9%": 0.999, "max": 1.0}
+"""Of the lateness of replies."""
 SCRAMBLES: dict[Style, tuple[ScrambleStyle, ...]] = {"ggp-base": ("none", "ggp-base"), "dresden": ("upper", "dresden")}
 """Ways in which each kind of manager changes the rules' tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class SoakOptions:
-    """Parameters of a soak."""
-
-    games: Sequence[str]
-    """Names of own rulesheets, or files."""
-    turns: int = 200
-    """Turns of all matches together, at most."""
-    seconds: float = 300.0
-    """Time after the server's start, at most."""
-    at_once: int = 2
-    """Number of matches side by side."""
-    start_clock: int = 3
-    play_clock: int = 1
-    margin: float = 0.4
-    faults: float = 0.0
-    """Share of matches that are hit by a fault, at a random turn."""
-    faults_of: Sequence[str] = USUAL
-    """Keys of `soak_faults.FAULTS`."""
-    load: int = 0
-    """Number of busy processes beside the server."""
-    seed: int = 0
-    log: Path | None = None
-    """File for the server's log."""
-
-
-@dataclass(slots=True)
+@dataclass
 class SoakReport:
     """Results of a soak."""
 
@@ -92,303 +65,205 @@ class SoakReport:
     """Seconds from the end of a killed server to the next answer."""
     memory: list[int] = field(default_factory=list)
     """Resident bytes of the server process after each match."""
-    together: int = 0
-    """Most bytes of all processes of the server together."""
-    processes: int = 0
-    """Most processes of the server at a time."""
-    bound: int = 0
-    """Bytes that all processes together may take, by the options."""
-    illegal_moves: list[str] = field(default_factory=list)
-    """The first illegal move of each match, a line each."""
+    together: dict[str, int] = field(default_factory=lambda: {"most": 0, "bound": 0, "processes": 0})
+    """Most bytes and most processes of the whole server at a time; bytes that it may take, by the options."""
     illegal_under: Counter[str] = field(default_factory=Counter)
     """Number of illegal moves by fault of the match; the key is empty for matches without a fault."""
+    illegal_moves: list[str] = field(default_factory=list)
+    """The first illegal move of each match, a line each."""
     late_replies: list[str] = field(default_factory=list)
-    health: dict[str, object] = field(default_factory=dict)
+    server: dict[str, object] = field(default_factory=dict)
     """The server's health data at the end."""
-
-    def add_late(self, reply: str) -> None:
-        """Counts a late or missing reply."""
-        self.late += 1
-        self.late_replies.append(reply)
 
     def as_json(self) -> dict[str, object]:
         """Returns the figures."""
-        late = sorted(self.lateness)
-
-        def quantile(share: float) -> float | None:
-            return round(late[min(len(late) - 1, int(share * len(late)))], 4) if late else None
-
-        return {
-            "matches": self.matches,
-            "turns": self.turns,
-            "illegal": self.illegal,
-            "late": self.late,
-            "lost": self.lost,
+        late, memory = sorted(self.lateness), self.memory
+        places = {name: min(len(late) - 1, int(share * len(late))) for name, share in QUANTILES.items()}
+        return vars(self) | {
             "faults": dict(self.faults),
-            "lateness": {
-                "median": quantile(0.5),
-                "99%": quantile(0.99),
-                "99.9%": quantile(0.999),
-                "max": quantile(1.0),
-            },
-            "outages": {"count": len(self.outages), "longest": round(max(self.outages, default=0.0), 3)},
-            "memory": {"first": self.memory[0], "last": self.memory[-1], "most": max(self.memory)}
-            if self.memory
-            else None,
-            "together": {"most": self.together, "bound": self.bound, "processes": self.processes},
-            "refused": self.refused,
             "illegal_under": dict(self.illegal_under),
+            "lateness": {name: round(late[place], 4) if late else None for name, place in places.items()},
+            "outages": {"count": len(self.outages), "longest": round(max(self.outages, default=0.0), 3)},
+            "memory": {"first": memory[0], "last": memory[-1], "most": max(memory)} if memory else None,
             "illegal_moves": self.illegal_moves[:MOST_NAMED],
             "late_replies": self.late_replies[:MOST_NAMED],
-            "server": self.health,
         }
 
 
-class _Soak:
-    """One run."""
+class _OverError(CommandError):
+    """One of the bounds is reached."""
 
-    def __init__(self, options: SoakOptions, server: SoakServer, progress: Callable[[SoakReport], None]) -> None:
-        self._options = options
-        self._server = server
-        self._progress = progress
+
+class _BusyError(CommandError):
+    """All workers still have matches that a fault has broken off."""
+
+
+class Soak:
+    """One run; the options are those of the command."""
+
+    def __init__(
+        self, options: argparse.Namespace, server: SoakServer, report: SoakReport, progress: Callable[[], None]
+    ) -> None:
+        """`progress` is called after each match."""
+        self.options, self.server, self.report, self._progress = options, server, report, progress
         self._rng = random.Random(options.seed)
-        self.report = SoakReport()
-        self._games: list[tuple[StateMachine, tuple[Term, ...]]] = []
-        for name in options.games:
-            sheet = load(name)
-            self._games.append((Interpreter(sheet.checked), sheet.rulesheet))
-        self._killed: float | None = None
-        self._disturbed = 0.0
+        self._sheets = [load(name) for name in options.games]
+        self.killed: float | None = None
+        """Time at which the server was killed, until it answers again."""
+        self.disturbed = 0.0
         """Time until which replies may be missing because of a fault."""
-        self._end = 0.0
-        """Time at which the run ends."""
-
-    def stop(self) -> None:
-        """Ends the matches after their current turns."""
         self._end = 0.0
 
     @property
     def over(self) -> bool:
         """Whether one of the bounds is reached."""
-        return self.report.turns >= self._options.turns or time.monotonic() > self._end
+        return self.report.turns >= self.options.turns or time.monotonic() > self._end
 
     async def run(self) -> None:
         """Plays matches until a bound is reached."""
-        self._end = time.monotonic() + self._options.seconds
+        await self.server.wait_until_available()
+        self._end = time.monotonic() + self.options.seconds
         weighing = asyncio.create_task(self._weigh())
-        await asyncio.gather(*(self._manage(number) for number in range(self._options.at_once)))
+        await asyncio.gather(*map(self._manage, range(self.options.at_once)))
         weighing.cancel()
+        with contextlib.suppress(OSError, ValueError):
+            self.report.server = await self.server.get("/healthz")
 
     async def _weigh(self) -> None:
         """Notes the memory of all processes together, from time to time."""
+        together = self.report.together
         while True:
-            memory, processes = await asyncio.to_thread(self._server.memory)
-            self.report.together = max(self.report.together, memory)
-            self.report.processes = max(self.report.processes, processes)
+            memory, processes = await asyncio.to_thread(self.server.memory)
+            together["most"] = max(together["most"], memory)
+            together["processes"] = max(together["processes"], processes)
             await asyncio.sleep(WEIGH_SECONDS)
 
     async def _manage(self, number: int) -> None:
         count = 0
         while not self.over:
-            machine, rules = self._rng.choice(self._games)
             style: Style = ("ggp-base", "dresden")[(number + count) % 2]
-            await self._play(SoakMatch(f"soak-{number}-{count}", style, machine, rules, self._rng))
+            async with Manager(self, f"soak-{number}-{count}", style, self._rng) as manager:
+                await self._play(manager, self._rng.choice(self._sheets))
             count += 1
 
-    async def _play(self, match: SoakMatch) -> None:
-        options, rng, machine = self._options, self._rng, match.machine
-        fault = rng.choice(options.faults_of) if rng.random() < options.faults else None
-        fault_at = rng.randrange(8)
-        mend: Undo | None = None
-        reply = await self._send(match, match.start(options.start_clock, options.play_clock), options.start_clock)
-        if reply is not None and reply != "ready":
-            # All workers still have matches that a fault has broken off.
-            self.report.refused += 1
+    async def _play(self, manager: Manager, sheet: Sheet) -> None:
+        options, rng, report = self.options, self._rng, self.report
+        machine, scramble, seed = Interpreter(sheet.checked), rng.choice(SCRAMBLES[manager.style]), rng.getrandbits(30)
+        player = rng.randrange(len(machine.roles))
+        players = ("server",) * len(machine.roles)
+        clocks = options.start_clock, options.play_clock
+        record = MatchRecord(sheet.name, manager.match_id, machine.roles, players, *clocks, scramble, seed)
+        participants = [
+            Participant(role, "server", manager if number == player else None)
+            for number, role in enumerate(machine.roles)
+        ]
+        try:
+            await Referee(machine, sheet.rulesheet, make_scrambler(scramble, seed), participants, record).run()
+        except _OverError:
+            pass
+        except _BusyError:
+            report.refused += 1
             await asyncio.sleep(1.0)
             return
-        try:
-            while not machine.terminal(match.state) and not self.over:
-                if fault is not None and match.step == fault_at:
-                    match.fault = fault
-                    mend = await self._inflict(fault)
-                match.advance(await self._ask(match))
-            await self._send(match, match.message(Stop), options.play_clock)
         finally:
-            if mend is not None:
-                mend()
-        self.report.matches += 1
-        pid = self._server.pid
-        if pid is not None:
-            self.report.memory.append(resident(pid))
-        self._progress(self.report)
+            with contextlib.suppress(OSError):
+                manager.mend()
+        report.matches += 1
+        illegal = [one for one in record.errors if one.request == "play" and one.kind in ("illegal", "malformed")]
+        if illegal:
+            report.illegal += len(illegal)
+            report.illegal_under[manager.fault] += len(illegal)
+            report.illegal_moves.append(f"{manager.label(illegal[0].step)}: {illegal[0].detail[:80]}")
+        if self.server.pid is not None:
+            report.memory.append(resident(self.server.pid))
+        self._progress()
 
-    async def _send(self, match: SoakMatch, message: Message, clock: float) -> str | None:
-        """Returns the reply; None if there is none in time."""
-        try:
-            return await self._server.send(compose(message, match.style), clock + GRACE, match.style)
-        except OSError:
-            # Includes time-outs.
+    async def inflict(self, fault: str) -> Undo | None:
+        """Inflicts a fault on the server, if it is up."""
+        if self.server.pid is None:
             return None
-
-    async def _ask(self, match: SoakMatch) -> Term | None:
-        """Returns a legal move; None if there was none in time."""
-        options, report = self._options, self.report
-        begun = time.monotonic()
-        text = await self._send(match, match.message(Play), options.play_clock)
-        replied = time.monotonic()
-        seconds = replied - begun
-        disturbed = begun < self._disturbed
-        report.turns += 1
-        if text is None:
-            report.lost += disturbed
-            if not disturbed:
-                report.add_late(f"{match.label}: no reply")
-            return None
-        if self._killed is not None and begun >= self._killed:
-            report.outages.append(replied - self._killed)
-            self._killed = None
-        if seconds > options.play_clock and not disturbed:
-            report.add_late(f"{match.label}: {seconds:.3f} s")
-        if seconds > options.play_clock - options.margin and not disturbed:
-            report.lateness.append(seconds - (options.play_clock - options.margin))
-        move = match.read(text)
-        if move is None:
-            report.illegal += 1
-            report.illegal_under[match.fault or ""] += 1
-            if not match.illegal:
-                outage = ", during an outage" if disturbed else ""
-                report.illegal_moves.append(f"{match.label}{outage}: {text[:80]}")
-            match.illegal += 1
-        return move
-
-    async def _inflict(self, name: str) -> Undo | None:
-        fault = FAULTS[name]
-        if self._server.pid is None:
-            return None
-        self.report.faults[name] += 1
-        if fault.outage:
-            self._killed = time.monotonic()
-            self._disturbed = self._killed + self._options.play_clock + 2 * GRACE
+        self.report.faults[fault] += 1
+        if fault.startswith("server killed"):
+            self.killed = time.monotonic()
+            self.disturbed = self.killed + self.options.play_clock + 2 * GRACE
         with contextlib.suppress(OSError):
-            return await fault.inflict(self._server, self._rng)
+            return await FAULTS[fault](self.server, self._rng)
         return None
 
 
-class SoakMatch:
-    """A match, for its manager."""
+class Manager(PlayerClient):
+    """A manager's connections in one match: inflicts the fault of the match, and notes how the server plays."""
 
-    def __init__(
-        self, match_id: str, style: Style, machine: StateMachine, rules: tuple[Term, ...], rng: random.Random
-    ) -> None:
-        self.style: Style = style
-        self.machine = machine
-        self.state: State = machine.initial()
-        self.step = 0
-        self.fault: str | None = None
-        self.illegal = 0
-        """Illegal replies so far."""
-        self._match_id = match_id
-        self._rng = rng
-        self._rules = rules
-        self._role = rng.randrange(len(machine.roles))
-        self._scrambler = make_scrambler(rng.choice(SCRAMBLES[style]), rng.randrange(1 << 30))
-        self._last: tuple[Term, ...] | None = None
+    def __init__(self, soak: Soak, match_id: str, style: Style, rng: random.Random) -> None:
+        super().__init__(soak.server.url, style=style)
+        self.match_id = match_id
+        self.fault = ""
+        """The fault that the match was hit by so far."""
+        self.mend: Undo = lambda: None
+        """Mends it."""
+        self._soak, self._step = soak, 0
+        options = soak.options
+        self._coming = rng.choice(options.fault or USUAL) if rng.random() < options.faults else ""
+        self._fault_at = rng.randrange(1, 9)
 
-    @property
-    def label(self) -> str:
-        """Name of the turn in the report."""
-        return f"{self._match_id} ({self.style}), turn {self.step}" + (f", {self.fault}" if self.fault else "")
+    def label(self, step: int) -> str:
+        """Returns the name of a turn in the report."""
+        return f"{self.match_id} ({self.style}), turn {step}" + (f", {self.fault}" if self.fault else "")
 
-    def start(self, start_clock: int, play_clock: int) -> Start:
-        """Returns the START."""
-        rules = tuple(map(self._scrambler.scramble, self._rules))
-        role = self._scrambler.scramble(self.machine.roles[self._role])
-        return Start(self._match_id, role, rules, start_clock, play_clock)
+    async def send(self, message: Message, *, timeout: float) -> Answer:
+        """See `PlayerClient.send`. Raises `_OverError` instead of sending PLAY, and `_BusyError`."""
+        if isinstance(message, Play):
+            return await self._play(message, timeout)
+        answer = await super().send(message, timeout=timeout)
+        if answer.text == "busy":
+            raise _BusyError(self.match_id)
+        return answer
 
-    def message(self, kind: type[Play | Stop]) -> Message:
-        """Returns PLAY or STOP with the last joint move."""
-        return kind(self._match_id, None if self._last is None else tuple(map(self._scrambler.scramble, self._last)))
-
-    def read(self, text: str) -> Term | None:
-        """Returns the legal move of a reply; None if there is none in it."""
-        legal = self.machine.legal(self.state, self._role)
+    async def _play(self, message: Play, clock: float) -> Answer:
+        soak, report = self._soak, self._soak.report
+        if soak.over:
+            raise _OverError(self.match_id)
+        self._step += 1
+        if self._coming and self._step == self._fault_at:
+            self.fault = self._coming
+            self.mend = await soak.inflict(self.fault) or self.mend
+        begun = time.monotonic()
+        report.turns += 1
         try:
-            move = self._scrambler.unscramble(read_one(text))
-        except TextError:
-            return None
-        return move if move in legal or not legal else None
+            answer = await super().send(message, timeout=clock)
+        except (Late, Unreachable) as error:
+            if begun < soak.disturbed:
+                report.lost += 1
+            else:
+                report.late += 1
+                report.late_replies.append(f"{self.label(self._step)}: {error}")
+            raise
+        if soak.killed is not None and begun >= soak.killed:
+            report.outages.append(time.monotonic() - soak.killed)
+            soak.killed = None
+        after_plan = answer.seconds - (clock - soak.options.margin)
+        if after_plan > 0 and begun >= soak.disturbed:
+            report.lateness.append(after_plan)
+        return answer
 
-    def advance(self, mine: Term | None) -> None:
-        """Makes a joint move: our player's move or the manager's choice in its place, and random moves of others."""
-        machine, rng = self.machine, self._rng
-        joint_move = [rng.choice(machine.legal(self.state, role) or [NO_MOVE]) for role in range(len(machine.roles))]
-        if mine is not None:
-            joint_move[self._role] = mine
-        elif self.style == "dresden":
-            joint_move[self._role] = (machine.legal(self.state, self._role) or [NO_MOVE])[0]
-        self.state = machine.next(self.state, joint_move)
-        self._last = tuple(joint_move)
-        self.step += 1
 
+def soak(options: argparse.Namespace, progress: Callable[[SoakReport], None]) -> SoakReport:
+    """Starts a server, plays matches against it until a bound is reached or SIGINT comes, and ends it.
 
-def soak(options: SoakOptions, progress: Callable[[SoakReport], None] = lambda report: None) -> SoakReport:
-    """Starts a server, plays matches against it until a bound is reached, and ends it.
-
-    `progress` is called after each match. SIGINT and SIGTERM end the matches; the report is of those until then.
-    Raises `CommandError` for games that cannot be read, and where the server does not start.
+    `progress` is called after each match. Raises `CommandError` for games that cannot be read, and where the server
+    does not start.
     """
-    with tempfile.TemporaryDirectory(prefix="ggp-agent-soak-") as folder, _load(options.load):
-        unusual = any(not FAULTS[name].usual for name in options.faults_of)
-        # A hostile neighbour plays a match as well.
-        workers = options.at_once + (NEIGHBOUR in options.faults_of)
-        server = SoakServer(Path(folder), options.margin, workers, own_kernels=unusual)
-        try:
-            run = _Soak(options, server, progress)
-            run.report.bound = int(memory_share(workers) * (workers + SPARES) / WORKERS_SHARE)
-
-            async def course() -> None:
-                await server.wait_until_available()
-                with _stopping(run.stop):
-                    await run.run()
-                with contextlib.suppress(OSError, ValueError):
-                    run.report.health = await server.health()
-
-            asyncio.run(course())
-            return run.report
-        finally:
-            server.end()
-            if options.log is not None:
-                shutil.copyfile(server.log, options.log)
-
-
-@contextlib.contextmanager
-def _stopping(stop: Callable[[], None]) -> Iterator[None]:
-    """Lets SIGINT and SIGTERM call `stop`, once."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def end(number: int, frame: object) -> None:
-        restore()
-        stop()
-
-    for number in before:
-        signal.signal(number, end)
-    try:
-        yield
-    finally:
-        restore()
-
-
-@contextlib.contextmanager
-def _load(processes: int) -> Iterator[None]:
-    """Keeps that many cores busy."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
-    try:
-        yield
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
+    report, faults = SoakReport(), options.fault or USUAL
+    # A hostile neighbour plays a match as well.
+    workers = options.at_once + (NEIGHBOUR in faults)
+    report.together["bound"] = int(memory_share(workers) * (workers + SPARES) / WORKERS_SHARE)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ggp-agent-soak-")))
+        for _ in range(options.load):
+            stack.callback(subprocess.Popen([sys.executable, "-c", "while True: pass"]).kill)
+        log = options.log or folder / "server.log"
+        server = SoakServer(folder, log, options.margin, workers, own_kernels=not set(faults) <= set(USUAL))
+        stack.callback(server.end)
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(Soak(options, server, report, lambda: progress(report)).run())
+    return report

@@ -151,7 +151,7 @@ def _print(scores: Sequence[SuiteScore], seconds: float) -> None:
     found = sum(score.wins_found + score.losses_seen for score in scores)
     total = sum(score.wins + score.losses for score in scores)
     print_table(
-        [("game", "left"), ("engine", "left"), ("wins found", "right"), ("losses seen", "right")],
+        ["game", "engine", ">wins found", ">losses seen"],
         [
             [
                 score.game,

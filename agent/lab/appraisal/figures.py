@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 
 from agent.lab.appraisal.match import PlayedMatch
@@ -52,10 +52,6 @@ class Figure:
     source: str
     reason: str | None = None
     """Why there is no value."""
-
-    def as_json(self) -> dict[str, object]:
-        """Returns the figure as data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

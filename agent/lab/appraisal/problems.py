@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 
 from agent.lab.appraisal.match import PlayedMatch, RandomSurvey, Seen
@@ -28,10 +28,6 @@ class SheetProblem:
     text: str
     line: int | None = None
     """Line of the rulesheet, from 1."""
-
-    def as_json(self) -> dict[str, object]:
-        """Returns the problem as data."""
-        return asdict(self)
 
 
 def problems(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from agent.lab.appraisal.figures import Figure, figures
 from agent.lab.appraisal.match import Played, PlayedMatch, RandomSurvey, Seen
 from agent.lab.appraisal.plots import plots
 from agent.lab.appraisal.problems import SheetProblem, problems
-from agent.lab.tables import Align, print_table
+from agent.lab.tables import print_table
 from agent.sheet import Sheet
 from games.roles import is_random_role
 from protocol.kif import write
@@ -70,8 +69,8 @@ class Report:
             "of": self.planned,
             "seconds": round(self.seconds, 1),
             "done": self.done,
-            "figures": [figure.as_json() for figure in self.figures],
-            "problems": [problem.as_json() for problem in self.problems],
+            "figures": [asdict(figure) for figure in self.figures],
+            "problems": [asdict(problem) for problem in self.problems],
             "plots": plots(self.roles, matches),
         }
 
@@ -98,9 +97,8 @@ def describe(report: Report) -> str:
 
 def show(report: Report) -> None:
     """Prints figures and problems."""
-    columns: list[tuple[str, Align]] = [("", "left"), (report.sheet.name, "right"), ("95 %", "right"), ("is", "left")]
-    print_table(columns, [_row(figure) for figure in report.figures])
-    found: Sequence[SheetProblem] = report.problems
+    print_table(["", f">{report.sheet.name}", ">95 %", "is"], [_row(figure) for figure in report.figures])
+    found = report.problems
     print(f"\nproblems of the rules: {len(found) or 'none'}")
     for problem in found:
         print(f"  line {problem.line}: {problem.text}" if problem.line is not None else f"  {problem.text}")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.commands.options import OK, SHEET_HELP, add_command, count
 from agent.errors import InputError
-from agent.lab.commands.options import add_opening_option
+from agent.lab.commands.options import add_series_options, shown_series
 from agent.search.kernel_groups import playing
 
 if TYPE_CHECKING:
@@ -82,12 +80,8 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--matches", type=count, default=24, metavar="N", help="matches, at most (default: %(default)s)"
     )
-    add_opening_option(parser, count, 4)
+    add_series_options(parser, count, 4)
     parser.add_argument("--cores", type=count, default=1, metavar="N", help="cores of the match (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of openings (default: %(default)s)")
-    parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="add matches to this file (JSON lines), and play none that is in it"
-    )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
@@ -100,7 +94,6 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.lab.ladder.seat import OutsidePlayer
     from agent.lab.tournament.contenders import Contender, parse_contender
     from agent.lab.tournament.engine_player import engine_names
-    from agent.lab.tournament.report import progress
     from agent.lab.tournament.results import Settings
     from agent.lab.tournament.series import check_balanced
     from agent.lab.tournament.yardstick import NARROW, Ladder, rate
@@ -137,22 +130,17 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
             0 if options.share else rungs.index(options.first),
             lambda contender, *seat: OutsidePlayer(engine, limits[contender.label], *seat),
         )
-        try:
-            with progress() as watcher:
-                (rating,) = rate(
-                    player,
-                    [sheet],
-                    settings,
-                    matches=options.matches,
-                    ladder=ladder,
-                    narrow=0 if options.share else NARROW,
-                    log=options.log,
-                    watcher=watcher,
-                )
-        except KeyboardInterrupt:
-            if options.log is not None:
-                print(f"the same command goes on from {options.log}", file=sys.stderr)
-            raise
+        with shown_series(options.log) as watcher:
+            (rating,) = rate(
+                player,
+                [sheet],
+                settings,
+                matches=options.matches,
+                ladder=ladder,
+                narrow=0 if options.share else NARROW,
+                log=options.log,
+                watcher=watcher,
+            )
         with blaming(engine.name):
             kept = [kept_values(engine, machine, result, player.label) for result in rating.results if options.share]
     data = {"player": player.spec, "engine": spec, **settings.as_json(), "game": sheet.name}
@@ -184,7 +172,7 @@ def _show_rung(rating: GameRating) -> dict[str, object]:
 
     ladder, found = rating.ladder, rating.estimate
     print_table(
-        [(f"{ladder.unit} a move", "right"), ("+ = -", "left"), ("points", "right"), ("95 %", "right")],
+        [f">{ladder.unit} a move", "+ = -", ">points", ">95 %"],
         [
             [
                 str(rung),
@@ -212,7 +200,7 @@ def _show_turns(rating: GameRating) -> dict[str, object]:
     turns = TurnStatistics()
     for result in rating.results:
         if (one := result.turns[result.seats.index(rating.player)]) is not None:
-            turns.add(one, result.length)
+            turns.add(one, result.plies)
     if turns.plies:
         print(f"{rating.player}: longest turn {turns.slowest:.2f} s, {100 * turns.busy:.0f} % of its cores' time used")
     if errors := sum(len(errors_of(result, rating.player)) for result in rating.results):

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         f"{course.generations} versions in all, {course.matches} matches this time; {plays} "
         f"({course.trial_points:g} of {course.trial_matches} points between the two). Kept in {options.memory}"
     )
-    return INTERRUPTED if stop[0] else OK, course.as_json()
+    return INTERRUPTED if stop[0] else OK, asdict(course)
 
 
 def _line(version: Version) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent.lab.jobs.executor import Executor
+    from agent.lab.tournament.series import SeriesWatcher
 
 
 def add_cluster_option(parser: argparse.ArgumentParser, what: str) -> None:
@@ -20,16 +24,36 @@ def add_cluster_option(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def add_opening_option(parser: argparse.ArgumentParser, parse: Callable[[str], int], default: int) -> None:
-    """Adds `--opening PLIES`."""
+def add_series_options(parser: argparse.ArgumentParser, plies: Callable[[str], int], opening: int) -> None:
+    """Adds `--opening PLIES`, `--seed N` and `--log FILE`."""
     parser.add_argument(
         "--opening",
-        type=parse,
-        default=default,
+        type=plies,
+        default=opening,
         metavar="PLIES",
         help="random plies before the players take over; players over HTTP are asked, but not heeded "
         "(default: %(default)s)",
     )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of openings and random moves (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="add matches to this file (JSON lines), and play none that is in it"
+    )
+
+
+@contextmanager
+def shown_series(log: Path | None) -> Iterator[SeriesWatcher]:
+    """Shows the progress of a series of matches; an interrupted one is told to go on from its log."""
+    from agent.lab.tournament.report import progress
+
+    try:
+        with progress() as watcher:
+            yield watcher
+    except KeyboardInterrupt:
+        if log is not None:
+            print(f"the same command goes on from {log}", file=sys.stderr)
+        raise
 
 
 def executor(options: argparse.Namespace, jobs: int | None, default: int) -> Executor:

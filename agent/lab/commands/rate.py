@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.commands.options import OK, SHEET_HELP, add_command, add_manager_options, count
-from agent.lab.commands.options import add_opening_option
+from agent.lab.commands.options import add_series_options, shown_series
 from agent.search.kernel_groups import playing
 
 if TYPE_CHECKING:
@@ -44,12 +42,8 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--matches", type=count, default=24, metavar="N", help="matches of each game, at most (default: %(default)s)"
     )
-    add_opening_option(parser, count, 4)
+    add_series_options(parser, count, 4)
     add_manager_options(parser, "the player")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of openings (default: %(default)s)")
-    parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="add matches to this file (JSON lines), and play none that is in it"
-    )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
@@ -58,7 +52,6 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.lab.tables import print_table
     from agent.lab.tournament.contenders import parse_contender
     from agent.lab.tournament.engine_player import engine_names
-    from agent.lab.tournament.report import progress
     from agent.lab.tournament.results import Settings
     from agent.lab.tournament.yardstick import LEVELS as LADDER
     from agent.lab.tournament.yardstick import rate
@@ -76,19 +69,14 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
         cores=1,
     )
     prepare(playing()).close()
-    try:
-        with progress() as watcher:
-            ratings = rate(player, sheets, settings, matches=options.matches, log=options.log, watcher=watcher)
-    except KeyboardInterrupt:
-        if options.log is not None:
-            print(f"the same command goes on from {options.log}", file=sys.stderr)
-        raise
+    with shown_series(options.log) as watcher:
+        ratings = rate(player, sheets, settings, matches=options.matches, log=options.log, watcher=watcher)
     overall = LADDER.estimate([rating.likelihood for rating in ratings])
     games = [rating.as_json() for rating in ratings]
     lines = [(rating.game, rating.estimate, len(rating.results)) for rating in ratings]
     lines.append(("all games", overall, sum(len(rating.results) for rating in ratings)))
     print_table(
-        [("half of the points in", "left"), ("playouts a move", "right"), ("95 %", "right"), ("matches", "right")],
+        ["half of the points in", ">playouts a move", ">95 %", ">matches"],
         [
             [game, LADDER.text(found.strength), f"{LADDER.text(found.low)}..{LADDER.text(found.high)}", str(matches)]
             for game, found, matches in lines

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from agent.commands.options import (
     own_rulesheets,
     players,
 )
-from agent.lab.commands.options import add_cluster_option, add_opening_option, executor
+from agent.lab.commands.options import add_cluster_option, add_series_options, executor, shown_series
 from agent.search.kernel_groups import CIRCUIT, playing
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--rounds", type=count, default=1, metavar="N", help="rounds of each game (default: %(default)s)"
     )
-    add_opening_option(parser, _plies, 0)
+    add_series_options(parser, _plies, 0)
     parser.add_argument(
         "--balanced",
         action="store_true",
@@ -75,12 +74,6 @@ def add(commands: Commands) -> None:
         "--jobs", type=count, metavar="N", help="matches at once (default: as many as there are cores for)"
     )
     add_cluster_option(parser, "play")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of openings and random moves (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="add matches to this file (JSON lines), and play none that is in it"
-    )
     add_watch_option(parser, "show table and matches on a page")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to FILE as comma-separated values")
 
@@ -90,7 +83,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.kernels.progress import prepare
     from agent.lab.tournament.contenders import parse_contenders
     from agent.lab.tournament.engine_player import engine_names
-    from agent.lab.tournament.report import progress, show, write_csv
+    from agent.lab.tournament.report import show, write_csv
     from agent.lab.tournament.results import Settings
     from agent.lab.tournament.series import run_tournament
 
@@ -114,21 +107,16 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
             watched = WatchedTournament(contenders, settings)
             print(f"watch it: {stack.enter_context(watched.served(options.watch))}", flush=True)
-        try:
-            with executor(options, options.jobs, default) as workers, progress() as watcher:
-                standings = run_tournament(
-                    contenders,
-                    options.games,
-                    settings,
-                    rounds=options.rounds,
-                    executor=workers,
-                    log=options.log,
-                    watcher=watcher if watched is None else watched.beside(watcher),
-                )
-        except KeyboardInterrupt:
-            if options.log is not None:
-                print(f"the same command goes on from {options.log}", file=sys.stderr)
-            raise
+        with executor(options, options.jobs, default) as workers, shown_series(options.log) as watcher:
+            standings = run_tournament(
+                contenders,
+                options.games,
+                settings,
+                rounds=options.rounds,
+                executor=workers,
+                log=options.log,
+                watcher=watcher if watched is None else watched.beside(watcher),
+            )
         show(standings)
         if options.csv is not None:
             write_csv(options.csv, standings)

@@ -34,7 +34,7 @@ from agent.lab.conform.conformity import (
     summary,
     table_lines,
 )
-from agent.lab.conform.trace_replay import MEASURABLE_SECONDS, Trace, replay
+from agent.lab.conform.trace_replay import MEASURABLE_SECONDS, Replay, Trace
 from agent.lab.jobs.executor import Executor, JobDone, JobSession, Lost, Task
 from agent.lab.jobs.inline import InlineExecutor
 from agent.search.kernel_groups import CIRCUIT as CIRCUIT_KERNELS
@@ -72,13 +72,6 @@ def compile_circuit(checked: CheckedRules) -> StateMachine:
     from games.gdl.compile import compile_rules
 
     return compile_rules(checked)
-
-
-def _load_kernels() -> None:
-    """Loads the kernels into this process; children inherit them, and measure the sheet instead of Numba."""
-    from games.gdl.compile import warm_kernels
-
-    warm_kernels()
 
 
 @dataclass(frozen=True)
@@ -157,7 +150,10 @@ def conform(
 def _open_session(plan: ConformPlan) -> Callable[[SheetFiles], Iterator[SheetReport]]:
     """In a worker: returns the function that checks sheets."""
     if plan.compile_machine is compile_circuit:
-        _load_kernels()
+        from games.gdl.compile import warm_kernels
+
+        # Children inherit the kernels, and measure the sheet instead of Numba.
+        warm_kernels()
 
     def check_one(job: SheetFiles) -> Iterator[SheetReport]:
         yield _check_in_child(job, plan)
@@ -184,33 +180,20 @@ def _trace_of(path: Path) -> Path | None:
 
 def _check_in_child(files: SheetFiles, plan: ConformPlan) -> SheetReport:
     """Returns the report on a sheet; if the process that compiles it dies, the interpreter gets another one."""
-    sheet = _run_child(files, plan)
-    if sheet is None and plan.compile_machine is not None:
-        sheet = _run_child(files, replace(plan, compile_machine=None))
-    return sheet or SheetReport(
-        files.name, error="the process that checked it died, or was ended after too long a time"
-    )
-
-
-def _run_child(files: SheetFiles, plan: ConformPlan) -> SheetReport | None:
-    # Forked: modules and kernels are loaded already.
-    child = ChildProcess(
-        _report_on,
-        files,
-        plan,
-        bounds=Bounds(memory_bytes=MEMORY_BYTES),
-        may_have_children=True,
-    )
-    try:
-        report: SheetReport = child.receive(SHEET_SECONDS)
-    except (ChildLostError, LimitError):
-        return None
-    except Exception:
-        traceback.print_exc()
-        return None
-    finally:
-        child.end()
-    return report
+    for attempt in dict.fromkeys((plan, replace(plan, compile_machine=None))):
+        # Forked: modules and kernels are loaded already.
+        bounds = Bounds(memory_bytes=MEMORY_BYTES)
+        child = ChildProcess(_report_on, files, attempt, bounds=bounds, may_have_children=True)
+        try:
+            report: SheetReport = child.receive(SHEET_SECONDS)
+            return report
+        except (ChildLostError, LimitError):
+            continue
+        except Exception:
+            traceback.print_exc()
+        finally:
+            child.end()
+    return SheetReport(files.name, error="the process that checked it died, or was ended after too long a time")
 
 
 def _report_on(pipe: Connection, files: SheetFiles, plan: ConformPlan) -> SheetReport:
@@ -227,7 +210,7 @@ def _report_on(pipe: Connection, files: SheetFiles, plan: ConformPlan) -> SheetR
 def check_sheet(files: SheetFiles, plan: ConformPlan, sheet: SheetReport) -> None:
     """Compares a sheet's machine with the trace or the interpreter, in this process; fills in the report."""
     begin = cpu_seconds()
-    with _CpuBound(SETUP_CPU_SECONDS):
+    with _bounded_cpu(SETUP_CPU_SECONDS):
         source = decode(files.rules)
         checked = check(read_rulesheet(source))
         machine: StateMachine | None = None
@@ -244,7 +227,7 @@ def check_sheet(files: SheetFiles, plan: ConformPlan, sheet: SheetReport) -> Non
     if files.trace is not None:
         sheet.against = TRACE
         traced: Trace = json.loads(gzip.decompress(files.trace))
-        replay(machine, traced, plan.seconds, sheet)
+        Replay(machine, traced, sheet).run(plan.seconds)
     elif sheet.engine == INTERPRETER:
         sheet.against = NOTHING
     else:
@@ -284,23 +267,18 @@ def _line(source: str, statement: int) -> str:
     return f"line {position_of(source, span(source, (statement,))[0]).line}: "
 
 
-class _CpuBound:
+@contextlib.contextmanager
+def _bounded_cpu(seconds: int) -> Iterator[None]:
     """A context in which `LimitError` is raised after `seconds` of CPU time."""
 
-    def __init__(self, seconds: int) -> None:
-        self._seconds = seconds
+    def exceeded(number: int, frame: FrameType | None) -> None:
+        raise LimitError(f"set-up took more than {seconds} s of CPU time")
 
-    def __enter__(self) -> None:
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        self._before = resource.getrlimit(resource.RLIMIT_CPU)
-        self._handler = signal.signal(signal.SIGXCPU, self._exceeded)
-        soft = int(used.ru_utime + used.ru_stime) + self._seconds
-        hard = self._before[1]
-        resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
-
-    def __exit__(self, *_: object) -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, self._before)
-        signal.signal(signal.SIGXCPU, self._handler)
-
-    def _exceeded(self, _signal: int, _frame: FrameType | None) -> None:
-        raise LimitError(f"set-up took more than {self._seconds} s of CPU time")
+    before, handler = resource.getrlimit(resource.RLIMIT_CPU), signal.signal(signal.SIGXCPU, exceeded)
+    soft, hard = int(time.process_time()) + seconds, before[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, before)
+        signal.signal(signal.SIGXCPU, handler)

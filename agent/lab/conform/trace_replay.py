@@ -45,12 +45,7 @@ class Trace(TypedDict):
     games: list[TracedMatch]
 
 
-def replay(machine: StateMachine, trace: Trace, seconds: float, report: SheetReport) -> None:
-    """Compares the states of a trace, as far as the CPU seconds allow; fills in the report."""
-    _Replay(machine, trace, report).run(seconds)
-
-
-class _Replay:
+class Replay:
     """A trace played on a machine."""
 
     def __init__(self, machine: StateMachine, trace: Trace, report: SheetReport) -> None:
@@ -60,7 +55,7 @@ class _Replay:
         self._term = cache(lambda text: bare(kif.read_one(text)))
 
     def run(self, seconds: float) -> None:
-        """Checks the states, as far as there is time."""
+        """Compares the states of the trace, as far as the CPU seconds allow; fills in the report."""
         roles = tuple(map(self._term, self._trace["roles"]))
         if self._machine.roles != roles:
             self._report.differ("the roles", f"{_list(self._machine.roles)}, should be {_list(roles)}")

@@ -60,14 +60,6 @@ def engine_names() -> list[str]:
     return list(ENGINES | plugged_in())
 
 
-def is_engine(name: str) -> bool:
-    """Whether there is an engine of this name, with or without helpers."""
-    base, plus, helpers = name.partition("+")
-    if plus:
-        return base in WITH_HELPERS and helpers.isdecimal() and int(helpers) > 0
-    return name in engine_names()
-
-
 def make_named_engine(name: str, machine: StateMachine, role: int) -> Engine:
     """Returns an engine, or this agent at a level. Raises `InputError` where it does not play the game."""
     engine: Engine | None = None

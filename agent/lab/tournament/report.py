@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from agent.console import console, shows_progress
 from agent.errors import InputError
-from agent.lab.tables import Align, print_table, progress_bar
+from agent.lab.tables import print_table, progress_bar
 from agent.lab.tally import Tally
 from agent.lab.tournament.results import MatchResult, Pairing
 from agent.lab.tournament.series import SeriesWatcher
@@ -124,23 +124,13 @@ def show(standings: Standings) -> None:
 
     Intervals are those of 95 %.
     """
-    columns: list[tuple[str, Align]] = [
-        ("player", "left"),
-        ("roles", "right"),
-        ("goals", "right"),
-        ("95 %", "right"),
-        ("+ = -", "right"),
-        ("Elo", "right"),
-        ("95 %", "right"),
-        ("errors", "left"),
-    ]
+    columns = ["player", ">roles", ">goals", ">95 %", ">+ = -", ">Elo", ">95 %", "errors"]
     print_table(columns, [_row(line) for line in standings.lines])
     if len(standings.games) > 1:
-        games: list[tuple[str, Align]] = [("goals in", "left")]
-        games += [(line.contender.label, "right") for line in standings.lines]
+        columns = ["goals in", *(f">{line.contender.label}" for line in standings.lines)]
         print()
         print_table(
-            games, [[game, *(_mean(line.by_game[game]) for line in standings.lines)] for game in standings.games]
+            columns, [[game, *(_mean(line.by_game[game]) for line in standings.lines)] for game in standings.games]
         )
     if any(line.moving_first.games for line in standings.lines):
         print()
@@ -188,8 +178,7 @@ def _mean(average: Average) -> str:
 
 def _show_points(standings: Standings) -> None:
     """Points against others, a draw half a point; in all, and by who had the first choice after the opening."""
-    columns: list[tuple[str, Align]] = [("points of", "left")]
-    columns += [(title, "right") for title in ("all", "95 %", "moving first", "95 %", "moving later", "95 %")]
+    columns = ["points of", ">all", ">95 %", ">moving first", ">95 %", ">moving later", ">95 %"]
     rows = [
         [line.contender.label, *_share(line.tally), *_share(line.moving_first), *_share(line.moving_later)]
         for line in standings.lines
@@ -206,11 +195,7 @@ def _share(tally: Tally) -> tuple[str, str]:
 
 def _show_turns(standings: Standings) -> None:
     """Medians of when results were proven, longest turns, and whether CPU time was missing."""
-    columns: list[tuple[str, Align]] = [("turns of", "left")]
-    columns += [
-        (title, "right")
-        for title in ("proven from ply", "plies to end", "never proven", "proofs missed", "longest turn", "CPU used")
-    ]
+    titles = ("proven from ply", "plies to end", "never proven", "proofs missed", "longest turn", "CPU used")
     rows = [
         [
             line.contender.label,
@@ -224,4 +209,4 @@ def _show_turns(standings: Standings) -> None:
         for line in standings.lines
         if (turns := line.turns).plies
     ]
-    print_table(columns, rows)
+    print_table(["turns of", *(f">{title}" for title in titles)], rows)

@@ -6,6 +6,7 @@ import builtins
 import hashlib
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -97,7 +98,7 @@ class MatchResult:
         return Pairing(self.game, self.round, tuple(self.seats))
 
     @property
-    def length(self) -> int:
+    def plies(self) -> int:
         """Plies from the start of the match to its end."""
         return len(self.opening) + len(self.moves)
 
@@ -183,7 +184,7 @@ def _fits(value: object, kind: Any) -> bool:
     return isinstance(value, kind)
 
 
-def check_same(result: MatchResult, contenders: dict[str, Contender], sheets: dict[str, Sheet], log: str) -> bool:
+def check_same(result: MatchResult, contenders: Mapping[str, Contender], sheets: Mapping[str, Sheet], log: str) -> bool:
     """Whether a logged match is one of these players and games.
 
     Raises `InputError` where a player or a game of that name was another one.

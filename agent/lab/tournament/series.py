@@ -50,6 +50,39 @@ class SeriesWatcher:
         """Takes another line for people: machines that come and go."""
 
 
+class SeriesLog:
+    """The matches that the log of a series holds, if it has one, and those that are added."""
+
+    def __init__(
+        self, path: Path | None, settings: Settings, contenders: Mapping[str, Contender], sheets: Mapping[str, Sheet]
+    ) -> None:
+        """Raises `InputError` for the log of another series."""
+        self._file = None if path is None else MatchLog(path, settings.as_json(), read_result, {"balanced": False})
+        self._sheets = sheets
+        logged = self._file.read() if self._file is not None else []
+        self._rules_of = {result.game for result in logged if result.rulesheet}
+        self.known = {found.pairing: found for found in logged if check_same(found, contenders, sheets, str(path))}
+        """Matches of these players and games."""
+        self.openings: dict[GameRound, TextOpening] = {
+            GameRound(found.game, found.round): found.opening
+            for found in logged
+            if found.game in sheets and found.rules == digest(sheets[found.game])
+        }
+        """Openings of these games' rounds, whoever played."""
+
+    def add(self, result: MatchResult) -> None:
+        """Adds a match; the first of each game has the rules, to show its matches. Raises `InputError`."""
+        if self._file is None:
+            return
+        row = asdict(result)
+        if result.game in self._rules_of:
+            del row["rulesheet"]
+        else:
+            row["rulesheet"] = self._sheets[result.game].source
+            self._rules_of.add(result.game)
+        self._file.append(row)
+
+
 def schedule(contenders: Sequence[Contender], sheets: Sequence[Sheet], rounds: int) -> list[Pairing]:
     """Returns all matches, game by game and round by round. Raises `InputError` where players cannot fill the roles."""
     pairings: list[Pairing] = []
@@ -96,18 +129,9 @@ def run_tournament(
         check_balanced(settings, list(sheets.values()))
     pairings = schedule(contenders, list(sheets.values()), rounds)
     by_label = {contender.label: contender for contender in contenders}
-    file = None if log is None else MatchLog(log, settings.as_json(), read_result, {"balanced": False})
-    wanted = set(pairings)
-    results: dict[Pairing, MatchResult] = {}
-    openings: dict[GameRound, TextOpening] = {}
-    logged_rules: set[str] = set()
-    for result in file.read() if file is not None else []:
-        if result.rulesheet:
-            logged_rules.add(result.game)
-        if check_same(result, by_label, sheets, str(log)) and result.pairing in wanted:
-            results[result.pairing] = result
-        if result.game in sheets and result.rules == digest(sheets[result.game]):
-            openings[GameRound(result.game, result.round)] = result.opening
+    played = SeriesLog(log, settings, by_label, sheets)
+    openings = played.openings
+    results = {pairing: played.known[pairing] for pairing in pairings if pairing in played.known}
     watcher.begins(list(sheets.values()), len(pairings), results.values())
 
     missing = [pairing for pairing in pairings if pairing not in results]
@@ -132,8 +156,7 @@ def run_tournament(
                 case Started(number, place):
                     watcher.started(missing[number], place)
                 case JobDone(_, place, result):
-                    if file is not None:
-                        file.append(log_row(result, sheets, logged_rules))
+                    played.add(result)
                     results[result.pairing] = result
                     watcher.ended(result, place)
                 case Lost(number, _, reason):
@@ -171,17 +194,6 @@ def _draw_openings(
     session = JobSession(partial(open_drawing, settings, sheets), settings.cores, playing())
     drawn = gather(executor, session, rounds, watcher.tell)
     return {rounds[done.number]: done.result for done in drawn}
-
-
-def log_row(result: MatchResult, sheets: Mapping[str, Sheet], logged_rules: set[str]) -> dict[str, object]:
-    """Returns a match's line of the log; the first of each game has the rules, to show its matches."""
-    row = asdict(result)
-    if result.game in logged_rules:
-        del row["rulesheet"]
-    else:
-        row["rulesheet"] = sheets[result.game].source
-        logged_rules.add(result.game)
-    return row
 
 
 async def check_addresses(contenders: Sequence[Contender]) -> None:

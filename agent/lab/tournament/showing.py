@@ -112,7 +112,7 @@ class TournamentPage(ShownTournament):
                 {"role": role, "player": player, "goal": goal}
                 for role, player, goal in zip(result.roles, result.seats, goals, strict=True)
             ],
-            "plies": result.length,
+            "plies": result.plies,
             "outcome": result.outcome,
             "errors": len(result.errors),
             "key": self._key_of(result) if result.game in self.sources else None,

@@ -15,6 +15,9 @@ from agent.lab.tournament.results import MatchResult, Settings
 from agent.lab.tournament.turns import TurnStatistics
 from games.machine import USUAL_GOALS, GoalScale, points
 
+_SHOWN = ("game", "round", "roles", "seats", "outcome", "goals", "plies", "opening", "moves", "errors")
+"""Figures of a match in the result."""
+
 
 @dataclass
 class Average:
@@ -115,7 +118,7 @@ class Standings:
             lines[player].by_game[result.game].add(goal)
         for player, turns in zip(result.seats, result.turns, strict=False):
             if turns is not None:
-                lines[player].turns.add(turns, result.length)
+                lines[player].turns.add(turns, result.plies)
         for first, second in combinations(range(len(goals)), 2):
             if result.seats[first] != result.seats[second]:
                 difference = goals[first] - goals[second]
@@ -139,21 +142,7 @@ class Standings:
             "matches_lost": self.lost,
             "elo_model": f"Bradley-Terry, draws half a win each, {PRIOR_GAMES} games of prior, mean 0",
             "table": self.table_json(),
-            "matches": [
-                {
-                    "game": result.game,
-                    "round": result.round,
-                    "roles": result.roles,
-                    "seats": result.seats,
-                    "outcome": result.outcome,
-                    "goals": result.goals,
-                    "plies": result.length,
-                    "opening": result.opening,
-                    "moves": result.moves,
-                    "errors": result.errors,
-                }
-                for result in self.results
-            ],
+            "matches": [{name: getattr(result, name) for name in _SHOWN} for result in self.results],
         }
 
     def table_json(self) -> list[dict[str, object]]:
@@ -196,8 +185,6 @@ def _line_json(line: Line) -> dict[str, object]:
         "moving_first": line.moving_first.as_json(),
         "moving_later": line.moving_later.as_json(),
         "turns": line.turns.as_json(),
-        "elo": None
-        if line.rating is None
-        else {"elo": line.rating.elo, "low": line.rating.low, "high": line.rating.high},
+        "elo": line.rating and asdict(line.rating),
         "errors": dict(sorted(line.errors.items())),
     }

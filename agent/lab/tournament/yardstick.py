@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from agent.errors import InputError
 from agent.lab.tally import Tally
 from agent.lab.tournament.contenders import Contender, parse_contender
-from agent.lab.tournament.log import MatchLog
 from agent.lab.tournament.matches import MatchPlayer, SeatOutside
-from agent.lab.tournament.results import MatchResult, Pairing, Settings, check_same, read_result
-from agent.lab.tournament.series import SeriesWatcher, check_addresses, log_row
+from agent.lab.tournament.results import MatchResult, Pairing, Settings
+from agent.lab.tournament.series import SeriesLog, SeriesWatcher, check_addresses
 from agent.search.levels import PREFIX
 from agent.sheet import Sheet
 from games.machine import points
@@ -196,10 +195,8 @@ def rate(
             raise InputError(f"{sheet.name}: players are rated at games of two players and perfect information")
     contenders = {contender.label: contender for contender in (player, *ladder.rungs)}
     by_name = {sheet.name: sheet for sheet in sheets}
-    file = None if log is None else MatchLog(log, settings.as_json(), read_result)
-    logged = file.read() if file is not None else []
-    known = {found.pairing: found for found in logged if check_same(found, contenders, by_name, str(log))}
-    logged_rules = {found.game for found in logged if found.rulesheet}
+    played = SeriesLog(log, settings, contenders, by_name)
+    known = played.known
     asyncio.run(check_addresses([player]))
     watcher.begins(sheets, matches * len(sheets), known.values())
     ratings = []
@@ -215,8 +212,7 @@ def rate(
                     if opening is None and settings.balanced:
                         opening = playing.draw(sheet.name, pairing.round, openings.values())
                     result = next(playing.play(pairing, opening))
-                    if file is not None:
-                        file.append(log_row(result, by_name, logged_rules))
+                    played.add(result)
                     watcher.ended(result, "here")
                 rating.results.append(result)
     return ratings

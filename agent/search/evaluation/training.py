@@ -1,6 +1,6 @@
 """Trains a network on positions of matches and their results: stochastic gradient descent on the cross entropy.
 
-The steps are those of Adam (Kingma and Ba 2015), and the result is an average of the weights on the way (Shamir and
+The steps are those of `Adam`, and the result is an average of the weights on the way (Shamir and
 Zhang 2013). Symmetries of the game show each position in other places, too.
 """
 
@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
+from agent.search.evaluation.adam import Adam
 from agent.search.evaluation.features import Conjunctions, Features
 from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.evaluation.pairs import Pairs
@@ -29,7 +30,6 @@ TAIL = 8
 """Power with which the average forgets earlier weights."""
 MOST_ODDS = 8.0
 """Limit on log odds that chances are computed from."""
-_DECAY, _SQUARE_DECAY, _TINY = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
 _ODDS_LIMIT = np.float32(MOST_ODDS)
 _NONE, _FULL = np.float32(0.0), np.float32(1.0)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -173,21 +173,6 @@ def add_gradient(patterns, images, weights, gradient, states, movers, targets, o
                 gradient.rows[f, column] += sums[column]
 
 
-@njit(**KERNEL)
-def descend(weights, gradient, mean, square, average, rate, scale, share):
-    """One step of Adam with this rate along the gradient times `scale`, which it empties; moves the average by `share`.
-
-    The first five are float32[n], the others float32.
-    """
-    for i in range(len(weights)):
-        slope = gradient[i] * scale
-        gradient[i] = _NONE
-        mean[i] = _DECAY * mean[i] + (_FULL - _DECAY) * slope
-        square[i] = _SQUARE_DECAY * square[i] + (_FULL - _SQUARE_DECAY) * slope * slope
-        weights[i] -= rate * mean[i] / (np.sqrt(square[i]) + _TINY)
-        average[i] += share * (weights[i] - average[i])
-
-
 class Trainer:
     """Positions of matches, and networks that learn from them."""
 
@@ -239,8 +224,8 @@ class Trainer:
         """Returns an evaluation after that many visits of positions drawn at random, with units; None if stopped."""
         facts = np.unpackbits(self.newest(1000)[0].view(np.uint8), axis=1).sum(axis=1)
         start = evaluation.with_units(float(facts.mean()), int(self._random.integers(1 << 62)))
-        weights, average = (Weights(*(part.copy() for part in start.parts)) for _ in range(2))
-        gradient, mean, square = (Weights(*map(np.zeros_like, weights)) for _ in range(3))
+        adam = Adam(np.concatenate([part.ravel() for part in start.parts]))
+        weights, gradient, average = (_shaped(flat, start) for flat in (adam.weights, adam.gradient, adam.average))
         steps = -(-visits // BATCH)
         for step in range(1, steps + 1):
             if stop[0]:
@@ -258,11 +243,11 @@ class Trainer:
                 self._found,
                 self._sums,
             )
-            # Both means begin at 0.
-            rate = RATES[4 * (step - 1) // steps] * np.sqrt(1 - _SQUARE_DECAY**step) / (1 - _DECAY**step)
-            share = np.float32((TAIL + 1) / (step + TAIL))
-            for parts in zip(weights, gradient, mean, square, average, strict=True):
-                descend(*(part.ravel() for part in parts), np.float32(rate), np.float32(1 / BATCH), share)
-            # The constant terms are those of the outputs.
-            weights.base[0] = average.base[0] = 0
+            adam.step(RATES[4 * (step - 1) // steps], 1 / BATCH, (TAIL + 1) / (step + TAIL))
         return NetworkEvaluation(*average)
+
+
+def _shaped(numbers: NDArray[np.float32], like: NetworkEvaluation) -> Weights:
+    """Returns views of flat numbers."""
+    pieces = np.split(numbers, np.cumsum([part.size for part in like.parts])[:-1])
+    return Weights(*(piece.reshape(part.shape) for piece, part in zip(pieces, like.parts, strict=True)))

@@ -78,54 +78,37 @@ def test_reports_no_difference_for_an_equal_trace(tmp_path: Path) -> None:
     assert lines[-1] == "1 sheets, 0 by circuit, 1 by interpreter: 0 differences, 0 errors"
 
 
-def change_legal(data: dict[str, Any]) -> None:
-    """Adds a legal move."""
-    data["games"][0]["steps"][0]["legal"][0].append("(add 7)")
-
-
-def change_next(data: dict[str, Any]) -> None:
-    """Adds a fact after the first move, with the legal moves that follow from it."""
-    data["games"][0]["steps"][1]["state"].append("(n 0)")
-    data["games"][0]["steps"][1]["legal"][0] += ["(add 1)", "stay"]
-
-
-def change_terminal(data: dict[str, Any]) -> None:
-    """Marks a state as an end."""
-    data["games"][0]["steps"][1]["terminal"] = True
-    data["games"][0]["steps"][1]["legal"] = None
-
-
-def change_goals(data: dict[str, Any]) -> None:
-    """Changes the goal at the end."""
-    data["games"][0]["goals"] = [50]
-
-
 @pytest.mark.parametrize(
-    ("change", "text"),
+    ("step", "change", "text"),
     [
-        (change_legal, "match 0, step 0, legal moves of a: too many: none; missing: (add 7)"),
-        (change_next, "match 0, step 0, next state: too many: none; missing: (n 0)"),
-        (change_terminal, "match 0, step 1: terminal is False"),
-        (change_goals, "match 0, step 2: goals are [100], should be [50]"),
+        (0, {"legal": [["(add 1)", "stay", "(add 7)"]]}, "0, legal moves of a: too many: none; missing: (add 7)"),
+        (
+            1,
+            {"state": ["(n 0)", "(n 1)"], "legal": [["(add 1)", "(add 2)", "stay"]]},
+            "0, next state: too many: none; missing: (n 0)",
+        ),
+        (1, {"terminal": True, "legal": None}, "1: terminal is False"),
+        (None, {"goals": [50]}, "2: goals are [100], should be [50]"),
     ],
 )
-def test_describes_each_kind_of_difference(tmp_path: Path, change: Any, text: str) -> None:
+def test_describes_each_kind_of_difference(tmp_path: Path, step: int | None, change: dict[str, Any], text: str) -> None:
     """Legal moves, next states, ends and goals that differ are counted and described."""
     data = trace()
-    change(data)
+    match = data["games"][0]
+    (match if step is None else match["steps"][step]).update(change)
     write_corpus(tmp_path, data)
     result, lines = run(tmp_path)
     assert result.failed
     assert result.sheets[0].differences == 1
-    assert result.sheets[0].described == [text]
-    assert f"    {text}" in lines
+    assert result.sheets[0].described == [f"match 0, step {text}"]
+    assert f"    match 0, step {text}" in lines
 
 
-@pytest.mark.parametrize(("change", "status"), [(lambda data: None, OK), (change_legal, DIFFERENT)])
-def test_the_command_fails_on_a_difference(tmp_path: Path, change: Any, status: int) -> None:
+@pytest.mark.parametrize(("goals", "status"), [([100], OK), ([50], DIFFERENT)])
+def test_the_command_fails_on_a_difference(tmp_path: Path, goals: list[int], status: int) -> None:
     """Its exit status tells."""
     data = trace()
-    change(data)
+    data["games"][0]["goals"] = goals
     write_corpus(tmp_path, data)
     assert main(["lab", "conform", str(tmp_path), "count"]) == status
 
@@ -194,19 +177,9 @@ def test_a_sheet_without_meaning_is_an_error_of_its_own(tmp_path: Path) -> None:
     assert "gzip" in str(result.sheets[1].error)
 
 
-# The other machine's rules, where the circuit is wrong.
-CHANGES = {
-    "legal": ("(<= (legal a stay) (true (n 0)))", "(<= (legal a stay) (true (n 1)))"),
-    "next": ("(<= (next (n ?x)) (does a (add ?x)))", "(<= (next (n 2)) (does a (add ?x)))"),
-    "terminal": ("(<= terminal (true (n 2)))", "(<= terminal (true (n 1)))"),
-    "goal": ("(<= (goal a 100) (true (n 2)))", "(goal a 50)"),
-    "init": ("(init (n 0))", "(init (n 1))"),
-}
-
-
-def compile_changed(relation: str, checked: CheckedRules) -> StateMachine:
-    """A compiler that gets one relation wrong."""
-    return interpreter_of(SHEET.replace(*CHANGES[relation]))
+def compile_wrongly(rule: str, wrong: str, checked: CheckedRules) -> StateMachine:
+    """A compiler that gets a rule wrong."""
+    return interpreter_of(SHEET.replace(rule, wrong))
 
 
 def test_sheet_without_trace_is_compared_with_the_interpreter(tmp_path: Path) -> None:
@@ -228,30 +201,26 @@ def test_random_matches_follow_their_seed(tmp_path: Path) -> None:
     assert len(set(states)) > 1
 
 
-@pytest.mark.parametrize("relation", CHANGES)
-def test_wrong_machine_differs_from_the_interpreter(tmp_path: Path, relation: str) -> None:
-    """A machine that gets any relation wrong is found out, with the state, the difference and the rules concerned."""
+@pytest.mark.parametrize(
+    ("rule", "wrong", "text"),
+    [
+        ("(legal a stay) (true (n 0))", "(legal a stay) (true (n 1))", "legal moves of a: only the "),
+        ("(next (n ?x)) (does a (add", "(next (n 2)) (does a (add", "next state: only the circuit has (next (n 2)); "),
+        ("terminal (true (n 2))", "terminal (true (n 1))", "terminal: only the circuit has (terminal); state: (n 1)"),
+        ("(<= (goal a 100) (true (n 2)))", "(goal a 50)", "goal of a: only the circuit has (goal a 50); "),
+        ("(init (n 0))", "(init (n 1))", "initial state: only the circuit has (init (n 1)); "),
+    ],
+)
+def test_wrong_machine_differs_from_the_interpreter(tmp_path: Path, rule: str, wrong: str, text: str) -> None:
+    """It is found out, with the place, the difference and the lines of the rules concerned (see `CrossCheck`)."""
     (tmp_path / "count.kif").write_text(SHEET)
-    result, _ = run(tmp_path, compile_machine=partial(compile_changed, relation))
+    result, _ = run(tmp_path, compile_machine=partial(compile_wrongly, rule, wrong))
     assert result.failed
-    text = result.sheets[0].described[0]
-    query = {
-        "legal": "legal moves of a: only the ",
-        "next": "next state: only the circuit has (next (n 2)); only the interpreter has (next (n 1)); joint move:",
-        "terminal": "terminal: only the circuit has (terminal); state: (n 1)",
-        "goal": "goal of a: only the circuit has (goal a 50); only the interpreter has (goal a 100)",
-        "init": "initial state: only the circuit has (init (n 1)); only the interpreter has (init (n 0))",
-    }[relation]
-    assert query in text
-    line, rule = {
-        "legal": (3, "legal a"),
-        "next": (4, "next (n ?x)"),
-        "terminal": (5, "terminal"),
-        "goal": (5, "goal a 100"),
-        "init": (2, "init (n 0)"),
-    }[relation]
-    assert f"rules concerned: line {line}: " in text
-    assert rule in text.partition("rules concerned")[2]
+    told = result.sheets[0].described[0]
+    assert told.startswith("random match 0, step ")
+    assert text in told
+    line = 1 + SHEET[: SHEET.index(rule.removeprefix("("))].count("\n")
+    assert f"rules concerned: line {line}: " in told
 
 
 def test_interpreter_alone_has_nothing_to_be_compared_with(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.agent.terminal import shown_on_a_terminal
 
 def test_tables_have_lines_on_terminals_only(capsys: pytest.CaptureFixture[str]) -> None:
     """Elsewhere they are plain text; names are never markup."""
-    call = "print_table([('name', 'left'), ('n', 'right')], [('[red]x[/red]', '10'), ('y', '9')], 'title')"
+    call = "print_table(['name', '>n'], [('[red]x[/red]', '10'), ('y', '9')], 'title')"
     exec(call, {"print_table": print_table})
     assert capsys.readouterr().out.splitlines() == ["title", "name           n", "[red]x[/red]  10", "y              9"]
     shown = shown_on_a_terminal("-c", f"from agent.lab.tables import print_table\n{call}")
@@ -20,4 +20,4 @@ def test_tables_have_lines_on_terminals_only(capsys: pytest.CaptureFixture[str])
 
 def test_plain_table_without_rows() -> None:
     """The headings alone."""
-    assert plain_table([("a", "left"), ("b", "right")], []) == "a  b"
+    assert plain_table(["a", ">b"], []) == "a  b"

@@ -33,25 +33,18 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "games", nargs="*", default=GAMES, metavar="GAME", help=f"{SHEET_HELP} (default: {' '.join(GAMES)})"
     )
-    parser.add_argument("--turns", type=count, default=200, metavar="N", help="turns, at most (default: %(default)s)")
-    parser.add_argument(
-        "--seconds", type=seconds, default=300.0, metavar="S", help="time, at most (default: %(default)g)"
-    )
-    parser.add_argument(
-        "--at-once", type=count, default=2, metavar="N", help="matches side by side (default: %(default)s)"
-    )
-    parser.add_argument("--start-clock", type=clock, default=3, metavar="S", help="start clock (default: %(default)s)")
-    parser.add_argument("--play-clock", type=clock, default=1, metavar="S", help="play clock (default: %(default)s)")
-    parser.add_argument(
-        "--margin", type=seconds, default=0.4, metavar="S", help="margin of the server (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--faults",
-        type=_share,
-        default=0.0,
-        metavar="P",
-        help="share of matches that are hit by a fault, at a random turn (default: %(default)g)",
-    )
+    for name, parse, default, metavar, what in (
+        ("--turns", count, 200, "N", "turns, at most"),
+        ("--seconds", seconds, 300.0, "S", "time, at most"),
+        ("--at-once", count, 2, "N", "matches side by side"),
+        ("--start-clock", clock, 3, "S", "start clock"),
+        ("--play-clock", clock, 1, "S", "play clock"),
+        ("--margin", seconds, 0.4, "S", "margin of the server"),
+        ("--faults", _share, 0.0, "P", "share of matches that are hit by a fault, at a random turn"),
+        ("--load", int, 0, "N", "busy processes beside the server"),
+        ("--seed", int, 0, "N", "seed of matches and faults"),
+    ):
+        parser.add_argument(name, type=parse, default=default, metavar=metavar, help=f"{what} (default: %(default)s)")
     parser.add_argument(
         "--fault",
         type=_fault,
@@ -60,53 +53,27 @@ def add(commands: Commands) -> None:
         help="only this fault; may be given several times; a wrong name lists all (default: all but damaged and "
         "truncated kernels, after which everything is compiled again)",
     )
-    parser.add_argument(
-        "--load", type=int, default=0, metavar="N", help="busy processes beside the server (default: %(default)s)"
-    )
     parser.add_argument("--log", type=Path, metavar="FILE", help="file for the server's log")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of matches and faults (default: %(default)s)"
-    )
 
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Runs the soak, and prints the figures."""
-    # The server must not outlive this process.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     from agent.console import print_fields, shows_progress
-    from tests.instruments.soak import SoakOptions, SoakReport, soak
-    from tests.instruments.soak_faults import USUAL
+    from tests.instruments.soak import SoakReport, soak
 
-    given = SoakOptions(
-        games=tuple(options.games),
-        turns=options.turns,
-        seconds=options.seconds,
-        at_once=options.at_once,
-        start_clock=options.start_clock,
-        play_clock=options.play_clock,
-        margin=options.margin,
-        faults=options.faults,
-        faults_of=tuple(options.fault or USUAL),
-        load=options.load,
-        seed=options.seed,
-        log=options.log,
-    )
-    columns = (TextColumn("turns"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not shows_progress()) as bar:
-        task = bar.add_task("", total=options.turns)
-
-        def show(report: SoakReport) -> None:
-            bar.update(
-                task,
-                completed=min(report.turns, options.turns),
-                description=f"{report.matches} matches, {report.late} late, {report.illegal} illegal",
+    def show(one: SoakReport) -> None:
+        if shows_progress():
+            told = (
+                f"{one.turns} of {options.turns} turns, {one.matches} matches, {one.late} late, {one.illegal} illegal"
             )
+            print(told, end="\r", file=sys.stderr, flush=True)
 
-        report = soak(given, show)
+    # Both end the matches, and the figures are of those until then.
+    before = signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    try:
+        report = soak(options, show)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     figures = report.as_json()
     print_fields([(name.replace("_", " "), str(value)) for name, value in figures.items()])
     return DIFFERENT if report.late or report.illegal else OK, figures

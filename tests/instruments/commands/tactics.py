@@ -56,11 +56,11 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> tuple[int, object]:
     """Makes positions on request, and measures. Raises `InputError`."""
-    from agent.lab.tournament.engine_player import engine_names, is_engine
+    from agent.lab.tournament.engine_player import engine_names
     from tests.instruments.tactics import make_suite, solve_suite
     from tests.instruments.tactics_suite import line_of, read_suite
 
-    if not is_engine(options.engine):
+    if options.engine.partition("+")[0] not in engine_names():
         raise InputError(f"{options.engine}: no engine; there are {', '.join(engine_names())}")
     if options.make:
         try:

@@ -36,11 +36,46 @@ def test_balance_compares_the_roles() -> None:
     assert one_sided.high == pytest.approx(200 * (1 - wilson(1.0, 20)[0]), abs=0.02)
 
 
-def test_draws_and_winners_are_counted() -> None:
-    """Of four matches with one draw and one without an end, two have a winner."""
-    matches = (WON, LOST, DRAWN, ENDLESS)
-    assert figure("drawishness", *matches).value == pytest.approx(100 / 3, abs=0.01)
-    assert figure("completion", *matches).value == 50.0
+SHARED = match(goals=(50, 50, 0), values=((40, 40, 20),) * 2)
+ALONE = match(goals=(0, 0, 100), values=((40, 40, 20), (10, 10, 80)))
+
+
+@pytest.mark.parametrize(
+    ("key", "matches", "value"),
+    [
+        # Of four matches with one draw and one without an end, two have a winner.
+        ("drawishness", (WON, LOST, DRAWN, ENDLESS), 33.33),
+        ("completion", (WON, LOST, DRAWN, ENDLESS), 50.0),
+        # The winner is worth more than 75 and all that the loser ever was in the last of four positions.
+        ("decisiveness", (WON,), 25.0),
+        # It was above the bound before, but not for good; then, the loser had been worth more.
+        ("decisiveness", (match(values=((80, 20), (70, 30), (80, 20), (90, 10))),), 50.0),
+        ("decisiveness", (match(values=((15, 85), (84, 16), (86, 14), (90, 10))),), 50.0),
+        ("decisiveness", (DRAWN,), None),
+        # The winner is 20 behind in one position of four.
+        ("drama", (WON,), 5.0),
+        ("drama", (LOST,), (20 + 80) / 4),
+        # Even positions, and leads below 5, change no lead.
+        ("lead_changes", (WON,), 2.0),
+        ("lead_changes", (match(values=((60, 40), (49, 51), (50, 50), (60, 40))),), 0.0),
+        # Moves of 3, 2, 2 and 1 are 2 on average, and one position in four is forced; choices at once are multiplied.
+        ("branching", (WON,), 2.0),
+        ("forced", (WON,), 25.0),
+        ("branching", (match(choices=((3, 3), (1, 1))),), 5.0),
+        ("coverage", (WON,), 50.0),
+        # Values of both roles are compared where both are known.
+        ("decisiveness", (match(values=((50, None), (60, 40), (None, None), (90, 10))),), 50.0),
+        ("lead_changes", (match(values=((None, 50),) * 4),), None),
+        # Two winners share a point; nobody drew, as the third got less.
+        ("advantage", (SHARED, ALONE), 25.0),
+        ("drawishness", (SHARED, ALONE), 0.0),
+        ("balance", (SHARED, ALONE), 75.0),
+        ("drama", (SHARED,), 0.0),
+    ],
+)
+def test_figures_of_matches(key: str, matches: Sequence[PlayedMatch], value: float | None) -> None:
+    """Each is as its definition says, for two roles and for three."""
+    assert figure(key, *matches, roles=("a", "b", "c")[: len(matches[0].goals or "ab")]).value == value
 
 
 def test_duration_is_of_matches_that_ended() -> None:
@@ -49,51 +84,10 @@ def test_duration_is_of_matches_that_ended() -> None:
     assert (found.value, found.low, found.high, found.unit) == (5.0, 0.0, 17.71, "plies")
 
 
-def test_decisiveness_is_what_was_left_when_the_result_was_clear() -> None:
-    """The winner is worth more than 75 and all that the loser ever was in the last of four positions."""
-    assert figure("decisiveness", WON).value == 25.0
-    # It was above the bound before, but not for good; then, the loser had been worth more.
-    assert figure("decisiveness", match(values=((80, 20), (70, 30), (80, 20), (90, 10)))).value == 50.0
-    assert figure("decisiveness", match(values=((15, 85), (84, 16), (86, 14), (90, 10)))).value == 50.0
-    assert figure("decisiveness", DRAWN).value is None
-
-
-def test_drama_is_how_far_the_winner_was_behind() -> None:
-    """The winner is 20 behind in one position of four."""
-    assert figure("drama", WON).value == 5.0
-    assert figure("drama", LOST).value == (20 + 80) / 4
-
-
-def test_a_lead_changes_when_another_role_takes_it() -> None:
-    """Even positions, and leads below 5, change nothing."""
-    assert figure("lead_changes", WON).value == 1.0 + 1.0
-    assert figure("lead_changes", match(values=((60, 40), (49, 51), (50, 50), (60, 40)))).value == 0.0
-
-
-def test_choices_are_counted_by_position() -> None:
-    """Moves of 3, 2, 2 and 1 are 2 on average, and one position in four is forced; choices at once are multiplied."""
-    assert figure("branching", WON).value == 2.0
-    assert figure("forced", WON).value == 25.0
-    assert figure("branching", match(choices=((3, 3), (1, 1)))).value == 5.0
-
-
 def test_coverage_needs_a_board() -> None:
-    """Half of the squares were covered; without a board there is a reason instead."""
-    assert figure("coverage", WON).value == 50.0
+    """Without a board there is a reason instead."""
     missing = figure("coverage", match(covered=None))
     assert (missing.value, missing.reason) == (None, "no board is found in the rules")
-
-
-def test_three_roles_have_shares_of_a_third() -> None:
-    """Two winners share a point; nobody drew, as the third got less."""
-    roles = ("a", "b", "c")
-    shared = match(goals=(50, 50, 0), values=((40, 40, 20),) * 2)
-    alone = match(goals=(0, 0, 100), values=((40, 40, 20), (10, 10, 80)))
-    assert figure("advantage", shared, alone, roles=roles).value == 25.0
-    assert figure("drawishness", shared, alone, roles=roles).value == 0.0
-    balance = figure("balance", shared, alone, roles=roles)
-    assert (balance.value, balance.low) == (75.0, None)
-    assert figure("drama", shared, roles=roles).value == 0.0
 
 
 def test_a_single_player_has_what_makes_sense() -> None:
@@ -113,13 +107,6 @@ def test_matches_without_an_end_have_no_result() -> None:
         assert figure(key, ENDLESS).reason == "no match has come to an end"
     assert figure("completion", ENDLESS).value == 0.0
     assert figure("branching", ENDLESS).value == 2.0
-
-
-def test_positions_without_an_idea_are_left_out() -> None:
-    """Values of both roles are compared where both are known."""
-    found = match(values=((50, None), (60, 40), (None, None), (90, 10)))
-    assert figure("decisiveness", found).value == 50.0
-    assert figure("lead_changes", match(values=((None, 50),) * 4)).value is None
 
 
 def test_no_match_has_no_figures() -> None:

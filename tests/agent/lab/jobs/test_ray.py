@@ -12,21 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from agent.cli import main
 from agent.commands.options import OK
 from agent.errors import InputError
 from agent.helpers.connection import connect
+from agent.lab.commands import tournament
 from agent.lab.jobs.executor import JobDone, Started, Task
-from agent.lab.jobs.local import LocalExecutor
+from agent.lab.jobs.inline import InlineExecutor
 from agent.lab.jobs.ray_executor import RayExecutor
-from agent.search.reversi.training.self_play import SelfPlaySettings
 from tests.agent.lab.jobs.contract import check_losses, check_results
 from tests.agent.lab.jobs.jobs import Dice, dice, slower_each_time, thrown
 from tests.agent.surroundings import trapped
-from tests.instruments.training.reversi.campaign import ReversiCampaign, run
 from tests.ports import refusing_port
 
 ray = pytest.importorskip("ray", reason="needs Ray (the extra `cluster`)")
@@ -132,34 +130,16 @@ def test_table_of_a_tournament_is_that_of_local_processes(
     """The command gives the same table for the same players, games and seed; nothing in its folder is imported."""
     fallen = trapped(tmp_path)
     monkeypatch.chdir(tmp_path)
-    command = ["tournament", "tic_tac_toe", "--players", "random:1,random:2,legal", "--rounds", "2", "--opening", "1"]
+    command = ["tournament", "tic_tac_toe", "--players", "random:1,legal", "--opening", "1"]
     local, spread = tmp_path / "local.json", tmp_path / "spread.json"
-    assert main([*command, "--jobs", "1", "--json", str(local)]) == OK
+    with monkeypatch.context() as patch:
+        patch.setattr(tournament, "executor", lambda *_: InlineExecutor())
+        assert main([*command, "--json", str(local)]) == OK
+    # No speed is measured, for which every node would load more kernels.
+    monkeypatch.setattr(tournament, "executor", lambda options, *_: RayExecutor(options.cluster, calibrate=None))
     assert main([*command, "--cluster", nodes.address, "--json", str(spread)]) == OK
     assert json.loads(spread.read_text()) == json.loads(local.read_text())
     assert not fallen.exists()
-
-
-@pytest.mark.ray
-def test_training_is_that_of_local_processes(executor: RayExecutor, tmp_path: Path) -> None:
-    """The same seeds give the same games and weights on a cluster."""
-    results = []
-    for name, where in (("local", LocalExecutor(1)), ("spread", executor)):
-        plan = ReversiCampaign(
-            "blocked", tmp_path / name, games=1000, play=SelfPlaySettings(depth=1, solve=6), epochs=1, match_games=2,
-            match_depth=1, error_positions=100, error_depth=4,
-        )  # fmt: skip
-        results.append(run(plan, where, lambda line: None))
-    assert results[0] == results[1]
-    for file in ("shard-0000.npz", "shard-0001.npz", "weights.npz"):
-        first, second = (arrays_of(tmp_path / name / "round-1" / file) for name in ("local", "spread"))
-        assert first == second
-
-
-def arrays_of(path: Path) -> dict[str, bytes]:
-    """Returns the arrays of a file."""
-    with np.load(path) as arrays:
-        return {name: arrays[name].tobytes() for name in arrays.files}
 
 
 @pytest.mark.ray

@@ -134,7 +134,10 @@ def test_the_matches_of_a_series_can_be_shown(heap: list[str], tmp_path: Path) -
     page = read_tournament(log)
     assert page is not None
     assert {contender.spec for contender in page.contenders} == {"legal", f"{games.__file__} 1600 nodes"}
-    assert page.matches(None, None)["count"] == 2
+    found = page.matches(None, None)
+    assert found["count"] == 2
+    assert all(page.find(match["key"]) is not None for match in found["matches"])
+    assert log.read_text().count('"rulesheet"') == 1
 
 
 def test_a_share_of_kept_values_is_told(heap: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,19 +11,14 @@ import pytest
 from agent.cli import main
 from agent.commands.options import WRONG_INPUT
 from agent.lab.tournament.belief_engine import within_percepts
-from agent.lab.tournament.contenders import parse_contenders
-from agent.lab.tournament.engine_player import ENGINES
-from agent.lab.tournament.matches import MatchPlayer
-from agent.lab.tournament.results import MatchResult, Pairing, Settings
 from agent.search.engine import Engine, Limit, Opinion, Report, Score, StopFlag, consider
 from agent.sheet import Sheet, load
 from games.gdl.interpreter.machine import Interpreter
 from games.machine import State, Term
 from tests.agent.lab.appraisal.sheets import sheet_of
+from tests.agent.lab.tournament.played import SETTINGS, play
 from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, DICE_RACE, MONTY_HALL
 from tests.instruments.__main__ import instrument
-
-SETTINGS = Settings(seed=0, opening_plies=0, start_clock=30, play_clock=1, scramble="none", cores=1)
 
 
 class Noting(Engine):
@@ -87,19 +82,12 @@ def test_engines_of_perfect_information_are_left_alone() -> None:
     assert within_percepts(noting, Interpreter(sheet.checked), 0, sheet) is noting
 
 
-def play(sheet: Sheet, players: list[str], settings: Settings = SETTINGS) -> MatchResult:
-    """Plays a match."""
-    contenders = {one.label: one for one in parse_contenders(players, list(ENGINES))}
-    (result,) = MatchPlayer(settings, contenders, {sheet.name: sheet}).play(Pairing(sheet.name, 1, tuple(contenders)))
-    return result
-
-
 @pytest.mark.parametrize("source", [DICE_RACE, BLIND_TIC_TAC_TOE])
 @pytest.mark.parametrize("opening_plies", [0, 3])
 def test_engines_play_legal_moves(tmp_path: Path, source: str, opening_plies: int) -> None:
     """Percepts are enough for them, also of a random opening."""
     settings = replace(SETTINGS, opening_plies=opening_plies)
-    result = play(sheet_of(source, tmp_path), ["montecarlo@0.01", "agent:20"], settings)
+    result = play(sheet_of(source, tmp_path), "montecarlo@0.01", "agent:20", settings=settings)
     assert result.outcome == "finished"
     assert result.errors == []
 

@@ -10,10 +10,8 @@ from dataclasses import replace
 import pytest
 
 from agent.lab.tournament import plain
-from agent.lab.tournament.contenders import parse_contenders
 from agent.lab.tournament.engine_player import ENGINES, Maker
-from agent.lab.tournament.matches import MatchPlayer
-from agent.lab.tournament.results import MatchResult, Pairing, Settings
+from agent.lab.tournament.results import MatchResult, Settings
 from agent.lab.tournament.turns import Turns
 from agent.search.engine import Engine, Limit, Opinion, Report, Score, StopFlag
 from agent.search.reversi.engine import ReversiEngine
@@ -22,19 +20,17 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.native.reversi.recognise import recognise
 from protocol.kif import read_one
+from tests.agent.lab.tournament import played
 from tests.processes import until
 
-SETTINGS = Settings(seed=0, opening_plies=2, start_clock=600, play_clock=600, scramble="none", cores=1)
+SETTINGS = replace(played.SETTINGS, seed=0, opening_plies=2)
 
 
 def play(
     first: str, second: str, settings: Settings = SETTINGS, *, game: str = "tic_tac_toe", number: int = 1
 ) -> MatchResult:
     """Plays a match of a round between two players."""
-    contenders = parse_contenders([f"first={first}", f"second={second}"], list(ENGINES))
-    sheet = load(game)
-    player = MatchPlayer(settings, {c.label: c for c in contenders}, {sheet.name: sheet})
-    return next(player.play(Pairing(sheet.name, number, ("first", "second"))))
+    return played.play(load(game), f"first={first}", f"second={second}", settings=settings, number=number)
 
 
 def turns_of(result: MatchResult, seat: int) -> Turns:
@@ -120,7 +116,7 @@ def test_proven_from_is_kept_to_the_end(
     monkeypatch.setitem(ENGINES, "scripted", scripted(lambda turn: Score(50.0, proven[turn])))
     result = play("scripted@0.02", "scripted@0.02", replace(SETTINGS, opening_plies=0))
     # First legal moves only: the first role has its line with its fourth mark.
-    assert result.length == 7
+    assert result.plies == 7
     assert turns_of(result, 0).proven_from == expected
 
 

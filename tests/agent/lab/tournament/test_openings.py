@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from agent.errors import InputError
-from agent.lab.jobs.inline import InlineExecutor
-from agent.lab.tournament import balance
-from agent.lab.tournament.contenders import parse_contenders
+from agent.lab.tournament import balance, matches
 from agent.lab.tournament.engine_player import ENGINES
 from agent.lab.tournament.matches import MatchPlayer
 from agent.lab.tournament.openings import after, random_opening
-from agent.lab.tournament.results import Settings
-from agent.lab.tournament.series import run_tournament
 from agent.search.engine import Limit, Opinion
 from agent.sheet import load
 from games.gdl.running.machine import CircuitMachine
 from protocol.kif import read_one
+from tests.agent.lab.tournament.played import SETTINGS, tournament
 
-BALANCED = Settings(seed=0, opening_plies=3, start_clock=600, play_clock=600, scramble="none", cores=1, balanced=True)
+BALANCED = replace(SETTINGS, opening_plies=3, balanced=True)
 
 
 def test_openings_do_not_end_the_match() -> None:
@@ -57,13 +55,12 @@ def test_balanced_openings_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> No
         assert opinions[-1].score.goal == 50.0
 
 
-def test_matches_of_a_round_share_a_balanced_opening(tmp_path: Path) -> None:
+def test_matches_of_a_round_share_a_balanced_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All matches of a round have one balanced opening, after interruptions and with new players, too."""
     log = tmp_path / "log"
 
     def openings(players: list[str]) -> list[str]:
-        contenders = parse_contenders(players, list(ENGINES))
-        standings = run_tournament(contenders, ["tic_tac_toe"], BALANCED, rounds=2, executor=InlineExecutor(), log=log)
+        standings = tournament(players, ["tic_tac_toe"], BALANCED, rounds=2, log=log)
         found = {(result.round, str(result.opening)) for result in standings.results}
         assert len(found) == 2
         return [opening for _, opening in sorted(found)]
@@ -72,15 +69,15 @@ def test_matches_of_a_round_share_a_balanced_opening(tmp_path: Path) -> None:
     lines = log.read_text().splitlines(keepends=True)
     assert [json.loads(line)["round"] for line in lines] == [1, 1, 2, 2]
     log.write_text("".join([*lines[:3], lines[3][:50]]))
+    # None would be found anew.
+    monkeypatch.setattr(matches, "is_balanced", lambda *_: False)
     assert openings(["random", "legal"]) == before
     assert openings(["random", "legal", "more=random:1"]) == before
 
 
 def test_games_without_balanced_openings() -> None:
     """Other numbers of players, and openings without a ply, are refused before anything is played."""
-    contenders = parse_contenders(["random", "legal"], [])
     with pytest.raises(InputError, match="eight_puzzle: only games of two players"):
-        run_tournament(contenders, ["eight_puzzle"], BALANCED, rounds=1, executor=InlineExecutor())
-    settings = Settings(0, 0, 30, 5, "none", 1, balanced=True)
+        tournament(["random", "legal"], ["eight_puzzle"], BALANCED)
     with pytest.raises(InputError, match="at least one ply"):
-        run_tournament(contenders, ["tic_tac_toe"], settings, rounds=1, executor=InlineExecutor())
+        tournament(["random", "legal"], ["tic_tac_toe"], replace(BALANCED, opening_plies=0))

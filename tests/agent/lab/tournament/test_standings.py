@@ -72,6 +72,8 @@ def test_points_by_who_moved_first(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     standings = Standings(CONTENDERS, ["two"], results)
     a, b = (line_of(standings, player) for player in "ab")
+    # Of 2.5 points to 1.5.
+    assert (a["elo"]["elo"], b["elo"]["elo"]) == (35.1, -35.1)  # type: ignore[index]
     assert a["points"] == {"wins": 2, "draws": 1, "losses": 1, "share": 0.625, "low": 0.2194, "high": 0.9081}
     assert [a[part]["share"] for part in ("moving_first", "moving_later")] == [1.0, 0.5]  # type: ignore[index]
     assert [b[part]["share"] for part in ("moving_first", "moving_later")] == [0.5, 0.0]  # type: ignore[index]

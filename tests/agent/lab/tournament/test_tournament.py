@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -19,21 +19,19 @@ from agent.errors import InputError
 from agent.json_lines import read_lines
 from agent.lab.commands import tournament as command_module
 from agent.lab.jobs.inline import InlineExecutor
-from agent.lab.tournament.contenders import parse_contenders
-from agent.lab.tournament.engine_player import ENGINES
-from agent.lab.tournament.matches import MatchPlayer
-from agent.lab.tournament.results import MatchResult, Pairing, Settings
-from agent.lab.tournament.series import run_tournament
+from agent.lab.tournament.log import MatchLog
+from agent.lab.tournament.results import MatchResult, read_result
 from agent.sheet import load
 from games import rulesheets
 from tests.agent.commands import INLINE_TOURNAMENT, start_command
 from tests.agent.lab.jobs.losing import Loser
+from tests.agent.lab.tournament.played import SETTINGS, play
+from tests.agent.lab.tournament.played import tournament as run_series
 from tests.agent.terminal import shown_on_a_terminal
 from tests.ports import refusing_port
 from tests.processes import children_of, runs, until
 
 ROOT = Path(__file__).resolve().parents[4]
-SETTINGS = Settings(seed=3, opening_plies=1, start_clock=600, play_clock=600, scramble="none", cores=1)
 
 RACE = """
 (role {first}) (role {second})
@@ -56,9 +54,9 @@ RACE = """
 
 @pytest.fixture
 def games(tmp_path: Path) -> list[str]:
-    """Four small rulesheets."""
+    """Two small rulesheets."""
     files = []
-    for plies in range(3, 7):
+    for plies in (3, 6):
         file = tmp_path / f"race_{plies}.kif"
         file.write_text(RACE.format(first=f"first{plies}", second=f"second{plies}", plies=plies))
         files.append(str(file))
@@ -75,8 +73,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("inline")
 def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: Path, games: list[str]) -> None:
     """A tournament that was killed, with half a line in its log, ends with the same table; its workers end with it."""
-    players = "random:1,random:2,legal"
-    command = ["tournament", *games, "--players", players, "--rounds", "2", "--opening", "1", "--seed", "5"]
+    command = ["tournament", *games, "--players", "random:1,legal", "--rounds", "4", "--opening", "1", "--seed", "5"]
     whole, resumed, log = tmp_path / "whole.json", tmp_path / "resumed.json", tmp_path / "log"
     assert main([*command, "--json", str(whole)]) == OK
 
@@ -88,7 +85,7 @@ def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: P
     )
     assert process.stderr is not None
     with process.stderr:
-        until(lambda: process.poll() is not None or (log.exists() and log.read_bytes().count(b"\n") >= 8))
+        until(lambda: process.poll() is not None or (log.exists() and log.read_bytes().count(b"\n") >= 4))
         assert process.poll() in (None, OK), process.stderr.read().decode()
         children = children_of(process.pid)
         process.kill()
@@ -97,7 +94,7 @@ def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: P
     until(lambda: not any(map(runs, children)))
     before = log.read_text().splitlines(keepends=True)
     # Had it been so quick as to play on to its end, this would still be the middle.
-    before = before[:20]
+    before = before[:12]
     log.write_text("".join(before[:-1]) + before[-1][:50])
 
     assert main([*command, "--log", str(log), "--json", str(resumed)]) == OK
@@ -106,7 +103,7 @@ def test_killed_and_resumed_it_has_the_table_of_an_uninterrupted_one(tmp_path: P
     # Nothing is played again.
     assert after[: len(before) - 1] == before[:-1]
     pairings = [(row["game"], row["round"], *row["seats"]) for row in map(json.loads, after)]
-    assert len(pairings) == len(set(pairings)) == 48
+    assert len(pairings) == len(set(pairings)) == 16
 
 
 def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str]) -> None:
@@ -114,9 +111,7 @@ def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str])
     log = tmp_path / "log"
 
     def run(players: list[str], games: list[str], rounds: int) -> int:
-        contenders = parse_contenders(players, list(ENGINES))
-        standings = run_tournament(contenders, games, SETTINGS, rounds=rounds, executor=InlineExecutor(), log=log)
-        return len(standings.results)
+        return len(run_series(players, games, rounds=rounds, log=log).results)
 
     assert run(["random", "legal"], games[:1], 1) == 2
     assert run(["random", "legal", "x=random:4"], games[:2], 2) == 24
@@ -133,44 +128,26 @@ def test_rounds_players_and_games_may_be_added(tmp_path: Path, games: list[str])
 def test_match_that_is_lost_twice_is_missing_from_the_table(tmp_path: Path, games: list[str]) -> None:
     """The table counts the lost match; the same tournament with the same log plays it."""
     log = tmp_path / "log"
-    contenders = parse_contenders(["random", "legal"], list(ENGINES))
-    standings = run_tournament(contenders, games[:2], SETTINGS, rounds=1, executor=Loser(), log=log)
+    standings = run_series(["random", "legal"], games, executor=Loser(), log=log)
     assert (len(standings.results), standings.lost) == (3, 1)
     assert standings.as_json(SETTINGS, 1)["matches_lost"] == 1
-    standings = run_tournament(contenders, games[:2], SETTINGS, rounds=1, executor=InlineExecutor(), log=log)
+    standings = run_series(["random", "legal"], games, log=log)
     assert (len(standings.results), standings.lost) == (4, 0)
 
 
 def test_matches_of_a_round_share_their_opening(games: list[str]) -> None:
     """Matches of a round have one opening; other rounds have others."""
-    contenders = parse_contenders(["random", "legal"], list(ENGINES))
-    settings = Settings(seed=3, opening_plies=2, start_clock=600, play_clock=600, scramble="none", cores=1)
-    sheet = load(games[3])
-    player = MatchPlayer(settings, {c.label: c for c in contenders}, {sheet.name: sheet})
-    openings = []
-    for number in range(1, 9):
-        first, second = (
-            next(player.play(Pairing(sheet.name, number, seats))).opening
-            for seats in (("random", "legal"), ("legal", "random"))
-        )
-        assert first == second
-        assert len(first) == 2
-        openings.append(str(first))
-    assert len(set(openings)) > 1
-
-
-def play(players: list[str], *seats: str) -> MatchResult:
-    """Plays a match of tic-tac-toe."""
-    contenders = parse_contenders(players, list(ENGINES))
-    sheet = load("tic_tac_toe")
-    with closing(MatchPlayer(SETTINGS, {c.label: c for c in contenders}, {sheet.name: sheet})) as player:
-        return next(player.play(Pairing(sheet.name, 1, seats)))
+    found = run_series(["random", "legal"], games[1:], replace(SETTINGS, opening_plies=2), rounds=5).results
+    openings = {(result.round, str(result.opening)) for result in found}
+    assert len(openings) == 5
+    assert len({opening for _, opening in openings}) > 1
+    assert {len(result.opening) for result in found} == {2}
 
 
 @pytest.mark.e2e
 def test_engines_and_players_over_http_mix() -> None:
     """Engines play agents over HTTP."""
-    result = play(["agent", "montecarlo@0.01"], "agent", "montecarlo@0.01")
+    result = play(load("tic_tac_toe"), "agent", "montecarlo@0.01")
     assert result.outcome == "finished"
     assert result.errors == []
     assert result.goals[0] is not None
@@ -180,7 +157,7 @@ def test_engines_and_players_over_http_mix() -> None:
 def test_missing_player_is_unreachable() -> None:
     """A player that is gone loses no match: its errors are counted."""
     with refusing_port() as port:
-        result = play(["montecarlo@0.01", f"gone=http://127.0.0.1:{port}"], "montecarlo@0.01", "gone")
+        result = play(load("tic_tac_toe"), "montecarlo@0.01", f"gone=http://127.0.0.1:{port}")
     assert result.outcome == "finished"
     assert {(error["seat"], error["kind"]) for error in result.errors} == {(1, "unreachable")}
 
@@ -224,50 +201,37 @@ def test_bar_and_table_on_a_terminal(games: list[str]) -> None:
     assert "───" in shown
 
 
-@pytest.mark.usefixtures("inline")
-def test_engine_that_does_not_play_a_game(capsys: pytest.CaptureFixture[str]) -> None:
-    """The message names engine and game."""
-    assert main(["tournament", "tic_tac_toe", "--players", "native@0.1,legal", "--jobs", "1"]) == WRONG_INPUT
-    assert "native@0.1, tic_tac_toe: the native engine does not play this game" in capsys.readouterr().err
-    assert main(["tournament", "reversi", "--players", "native+1@0.1,legal", "--jobs", "1"]) == WRONG_INPUT
-    assert "the native engine searches without helpers" in capsys.readouterr().err
-
-
-def test_address_without_a_player(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A missing player is found before anything is played."""
-    log = tmp_path / "log"
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ("--players robot,legal", "robot: a player is"),
+        ("--jobs 100000", "cores are wanted"),
+        ("tic_tac_toe", "same name"),
+        ("--players legal,gone={gone}", "gone: no player answers at {gone}"),
+        ("--log {notes}", "not a log"),
+        ("--log {log} --seed 7", "a log of another series, seed is 0 instead of 7"),
+        ("--players native@0.1,legal --jobs 1", "native@0.1, tic_tac_toe: the native engine does not play this game"),
+        ("--players native+1@0.1,legal --jobs 1", "the native engine searches without helpers"),
+    ],
+)
+def test_wrong_input(
+    more: str, error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    """Unknown and missing players, games of one name, too many cores and other files; files stay as they are."""
+    if "native" in more:
+        request.getfixturevalue("inline")
+    names = {"notes": str(tmp_path / "notes"), "log": str(tmp_path / "log")}
+    (tmp_path / "notes").write_text("notes\n")
+    settings = replace(SETTINGS, seed=0, opening_plies=0, start_clock=30, play_clock=5)
+    row = MatchResult("tic_tac_toe", 1, ["a"], ["a"], "", ["a"], "stalled", [], [], [], [], 1.0)
+    MatchLog(tmp_path / "log", settings.as_json(), read_result).append(asdict(row))
+    before = [path.read_text() for path in sorted(tmp_path.iterdir())]
     with refusing_port() as port:
-        address = f"http://127.0.0.1:{port}"
-        command = ["tournament", "tic_tac_toe", "--players", f"legal,gone={address}", "--log", str(log)]
+        names["gone"] = f"http://127.0.0.1:{port}"
+        command = ["tournament", "--players", "random,legal", "tic_tac_toe", *more.format_map(names).split()]
         assert main(command) == WRONG_INPUT
-    assert f"gone: no player answers at {address}" in capsys.readouterr().err
-    assert not log.exists()
-
-
-def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Unknown players, games of one name, too many cores and other files are wrong input."""
-    command = ["tournament", "tic_tac_toe", "--players", "random,legal"]
-    assert main([*command[:3], "robot,legal"]) == WRONG_INPUT
-    assert "robot: a player is" in capsys.readouterr().err
-    assert main([*command, "--jobs", "100000"]) == WRONG_INPUT
-    assert "cores are wanted" in capsys.readouterr().err
-    assert main(["tournament", "tic_tac_toe", "tic_tac_toe", "--players", "random,legal"]) == WRONG_INPUT
-    assert "same name" in capsys.readouterr().err
-    (tmp_path / "log").write_text("notes\n")
-    assert main([*command, "--log", str(tmp_path / "log")]) == WRONG_INPUT
-    assert "not a log" in capsys.readouterr().err
-    assert (tmp_path / "log").read_text() == "notes\n"
-
-
-@pytest.mark.usefixtures("inline")
-def test_log_of_another_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A log with other settings is wrong input, and stays as it is."""
-    command = ["tournament", "tic_tac_toe", "--players", "random,legal"]
-    assert main([*command, "--log", str(tmp_path / "log")]) == OK
-    before = (tmp_path / "log").read_text()
-    assert main([*command, "--log", str(tmp_path / "log"), "--seed", "7"]) == WRONG_INPUT
-    assert "a log of another series, seed is 0 instead of 7" in capsys.readouterr().err
-    assert (tmp_path / "log").read_text() == before
+    assert error.format_map(names) in capsys.readouterr().err
+    assert [path.read_text() for path in sorted(tmp_path.iterdir())] == before
 
 
 DAMAGES: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {

@@ -1,4 +1,4 @@
-"""Gradient descent for `guiding.network`: both heads at once, by Adam (Kingma, Ba 2015), one Numba kernel per batch."""
+"""Gradient descent for `guiding.network`: both heads at once, by `Adam`, one Numba kernel per batch."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from agent.search.blokbox.guiding.network import (
     weight_shapes,
 )
 from agent.search.blokbox.guiding.priors import divide, softmax
+from agent.search.evaluation.adam import Adam
 from games.bits.splitmix import random64
 from games.bits.vectors import sum_rows
 from games.native.blokbox.rules import list_moves, new_placement_workspace
@@ -34,8 +35,6 @@ from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant
 
 BATCH = 256
 """Positions per step."""
-MOMENTUM, VARIANCE = 0.9, 0.999
-"""Adam's constants, as its authors recommend them."""
 DROPOUT = 0.2
 """Share of the active inputs left out at random while learning (Srivastava et al. 2014)."""
 _DROPPED = np.uint64(int(DROPOUT * 2**64))
@@ -202,33 +201,14 @@ def _batch(tables, network, slope, training_set, chosen, scratch, work, seed, le
     return entropy, surprise
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _adam(flat, slope, mean, square, scale, rate, momentum, variance):
-    """Takes a step against the gradient `scale * slope`, and clears it."""
-    for index in range(len(flat)):
-        gradient = slope[index] * scale
-        slope[index] = 0.0
-        mean[index] = MOMENTUM * mean[index] + (1.0 - MOMENTUM) * gradient
-        square[index] = VARIANCE * square[index] + (1.0 - VARIANCE) * gradient * gradient
-        step = (mean[index] / momentum) / (np.sqrt(square[index] / variance) + 1e-7)
-        flat[index] -= rate * (step + DECAY * flat[index])
-
-
 class NetworkTrainer:
     """Trains a network: holds its weights and the state of the optimiser."""
 
     def __init__(self, variant: BlokboxVariant, network: Network) -> None:
         n_shapes = len(variant.shapes)
-        size = _n_weights(n_shapes)
         self._variant = variant
-        self._flat = np.zeros(size, np.float32)
-        self.network = _views(self._flat, n_shapes)
-        for mine, given in zip(self.network, network, strict=True):
-            mine[:] = given
-        self._slope = np.zeros(size, np.float32)
-        self._mean = np.zeros(size, np.float32)
-        self._square = np.zeros(size, np.float32)
-        self._steps = 0
+        self._adam = Adam(np.concatenate([part.ravel() for part in network]), DECAY)
+        self.network = _views(self._adam.weights, n_shapes)
         self._seed = np.ones(1, np.uint64)
         self._scratch = new_placement_workspace(variant, 4)
         n_moves = n_shapes * BOARD_CELLS
@@ -257,18 +237,8 @@ class NetworkTrainer:
             sums = np.zeros(2)
             for number, chosen in enumerate(np.array_split(order, n_batches)):
                 sums += self._run(training_set, chosen, True)
-                self._steps += 1
                 progress = (epoch + number / n_batches) / epochs
-                _adam(
-                    self._flat,
-                    self._slope,
-                    self._mean,
-                    self._square,
-                    np.float32(1.0 / len(chosen)),
-                    np.float32(rate * (0.05 + 0.95 * 0.5 * (1.0 + np.cos(np.pi * progress)))),
-                    np.float32(1.0 - MOMENTUM**self._steps),
-                    np.float32(1.0 - VARIANCE**self._steps),
-                )
+                self._adam.step(rate * (0.05 + 0.95 * 0.5 * (1.0 + np.cos(np.pi * progress))), 1.0 / len(chosen))
             yield float(sums[0] / len(training_set)), float(sums[1] / len(training_set))
 
     def losses(self, training_set: TrainingSet) -> tuple[float, float]:
@@ -277,7 +247,7 @@ class NetworkTrainer:
         return float(sums[0] / len(training_set)), float(sums[1] / len(training_set))
 
     def _run(self, training_set: TrainingSet, chosen: NDArray[np.int64], learning: bool) -> NDArray[np.float64]:
-        slope = _views(self._slope, len(self._variant.shapes))
+        slope = _views(self._adam.gradient, len(self._variant.shapes))
         return np.array(
             _batch(
                 self._variant.tables,
