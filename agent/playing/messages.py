@@ -1,4 +1,7 @@
-"""Messages between the server process and a match's worker process, and their channel.
+"""Messages between the server process and a match's two processes, and their channel.
+
+Both processes get the rules and each joint move. The reference tells each turn's situation; the search tells opinions.
+Nothing that the server process reads is as large as a stranger likes: states are bytes with a bound and a digest.
 
 A frame is four bytes of length and one pickled object. Both ends are our own code on one machine.
 """
@@ -78,15 +81,15 @@ class Checkpoint:
 
     turn: int = 0
     """Number of joint moves received up to the known state."""
-    facts: frozenset[Term] | None = None
-    """The known state; None for the initial one."""
+    facts: bytes | None = None
+    """The known state as JSON: a list of its facts, each a string or a list; None for the initial state."""
     disputed: JointMove | None = None
-    """The last joint move before the known state, if it was illegal (see `agent.worker.reference`)."""
+    """The last joint move before the known state, if it was illegal (see `agent.playing.reference`)."""
     since: tuple[Received, ...] = ()
     """Joint moves received after the known state."""
 
 
-# ------------------------------------------------------------------------------------------- server -> worker
+# ---------------------------------------------------------------------------------------------- server -> process
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Take part in a match. A worker's first command."""
+    """Take part in a match. A process's first command."""
 
     start: Start
     checkpoint: Checkpoint
@@ -110,7 +113,7 @@ class Begin:
     ponder: bool
     """Whether to think while no turn is running: during the start clock, or while others are to move."""
     compile: bool
-    """Whether to compile a circuit; if not, the interpreter plays."""
+    """Whether to compile a circuit; if not, the interpreter plays. The reference compiles none."""
     distrust: int = 0
     """Number of circuits of the match's rules found wrong, or failed, by now."""
     memory: Path | None = None
@@ -141,7 +144,19 @@ class Rewind:
     """Begin the match again from its initial state."""
 
 
-Command: TypeAlias = Begin | Turn | Rest | Rewind
+@dataclass(frozen=True, slots=True)
+class Place:
+    """To the search alone: think about the reference's state, or states, of a turn."""
+
+    turn: int
+    """Number of joint moves received by now."""
+    digest: bytes
+    """See `Situation.digest`."""
+    state: bytes
+    """See `Situation.state`; passed on as it is."""
+
+
+Command: TypeAlias = Begin | Turn | Rest | Rewind | Place
 
 PART = 1000
 """Statements pickled at once, in about a millisecond: a START may have many more, and the event loop must not wait."""
@@ -154,12 +169,18 @@ class RulesPart:
     statements: tuple[Term, ...]
 
 
-# ------------------------------------------------------------------------------------------- worker -> server
+# ---------------------------------------------------------------------------------------------- process -> server
+
+MOST_SHOWN = 1000
+"""Most legal moves that a situation names."""
+
+MOST_FACTS = 1 << 16
+"""Most bytes of a checkpoint's facts: more take longer to write than to reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warm:
-    """The kernels are loaded: the worker waits for `Begin`."""
+    """The process is ready for `Begin`."""
 
     seconds: float
 
@@ -173,7 +194,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The worker is ready to play with this engine."""
+    """The search is ready to play with this engine."""
 
     engine: str
     compiled: bool
@@ -182,24 +203,38 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The reference state of a turn."""
+    """What is known of a turn: by the reference for certain, by the search as its machine has it."""
 
     turn: int
     """Number of joint moves received by now."""
     role: int
     """The own role's index."""
+    digest: bytes
+    """Of the state's facts and the own legal moves; of all states and their weights where there are several. Two
+    processes that give the same are of one opinion."""
     legal: tuple[Term, ...]
-    """The own legal moves; empty if there are none."""
+    """The own legal moves, the first `MOST_SHOWN` at most; empty if there are none."""
+    choices: int
+    """Number of own legal moves."""
     terminal: bool
     goals: tuple[int | None, ...] | None
     """[roles]; None unless the state is terminal."""
-    checkpoint: Checkpoint
-    """This state, from which another worker can take the match over."""
     repeatable: bool
     """Whether the joint move that led here would be legal once more."""
+    checkpoint: Checkpoint | None = None
+    """From the reference: the last known state, for journal and page; None if its facts take more than `MOST_FACTS`."""
     states: int = 1
-    """Number of states that fit all messages. If several, this is the likeliest, and `legal` holds the moves that are
-    legal in most of them."""
+    """Number of states that fit all messages. If several, `legal` holds the moves that are legal in most of them."""
+    state: bytes = b""
+    """From the reference: what the search needs to think about this state, or a weighted sample of the states; pickled,
+    never read by the server process. At most `MOST_REPORT`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Astray:
+    """From the search: it does not know the state of a turn, and waits for `Place`."""
+
+    turn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +242,8 @@ class Thought:
     """The engine's newest opinion on a turn."""
 
     turn: int
+    digest: bytes
+    """Of the situation that it is about. The move is legal there."""
     opinion: Opinion
     engine: str
     reason: str = ""
@@ -215,7 +252,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Distrusted:
-    """One more circuit of the match's rules was found wrong, or failed."""
+    """From the search, its last report: one more circuit of the match's rules was found wrong, or failed."""
 
     circuits: int
     """Number of such circuits by now (see `Begin.distrust`)."""
@@ -226,7 +263,7 @@ class Alive:
     """A sign of life, sent every `PULSE` seconds, in a match and before one."""
 
 
-Report: TypeAlias = Warm | Refused | Prepared | Situation | Thought | Distrusted | Alive
+Report: TypeAlias = Warm | Refused | Prepared | Situation | Astray | Thought | Distrusted | Alive
 
 
 def parts_of(command: Command) -> Iterator[Command | RulesPart]:
