@@ -181,7 +181,7 @@ def _supervise(options: argparse.Namespace, listener: socket.socket) -> tuple[in
 
 def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, object]:
     """Serves in this process."""
-    from agent.serving.light_workers import start_early
+    from agent.serving.starting import start_early
 
     # Before anything else is imported.
     early = start_early(options.journal, options.workers)
@@ -193,7 +193,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
 
     from agent.serving.player import ServeOptions, serve
     from agent.serving.supervisor import RESTARTS
-    from agent.worker.messages import Cluster
+    from agent.playing.messages import Cluster
 
     result = _result(options, listener)
     if RESTARTS in os.environ:

@@ -141,7 +141,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """Begin the match again from its initial state."""
+    """Begin the match again from its initial state, and tell the situation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,13 @@ MOST_FACTS = 1 << 16
 """Most bytes of a checkpoint's facts: more take longer to write than to reach."""
 
 
+MOST_REPORT = 1 << 20
+"""Most bytes of a situation's state."""
+
+MOST_FRAME = MOST_REPORT + (1 << 19)
+"""Most bytes of a report as a frame. A process that sends a longer one is ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Warm:
     """The process is ready for `Begin`."""
@@ -187,7 +194,10 @@ class Warm:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The match cannot be played: its rules are invalid or its role does not exist."""
+    """The match cannot be played: its rules are invalid or its role does not exist.
+
+    Sent by both processes. A process that has sent it waits for the next `Begin`.
+    """
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""The messages received in a match: which are new, which turns may have been missed, what a new worker must know.
+"""The messages received in a match: which are new, which turns may have been missed, where a new process begins.
 
 Everything is noted in the journal as it comes.
 """
@@ -9,23 +9,12 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from dataclasses import replace
-from pathlib import Path
 
+from agent.playing.messages import MOST_MISSED, Checkpoint, Judged, Received, Situation, Unseen, count_turns
 from agent.serving.clock import Instant, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.pace import ManagerPace
 from agent.serving.turn import MatchTurn
-from agent.worker.messages import (
-    MOST_MISSED,
-    Begin,
-    Checkpoint,
-    Cluster,
-    Judged,
-    Received,
-    Situation,
-    Unseen,
-    count_turns,
-)
 from games.gdl.rules.surface import has_imperfect_information
 from games.machine import Term
 from protocol.messages import Play, Start, Stop
@@ -54,8 +43,9 @@ class MatchHistory:
         self._told = 0
         """Bytes of the joint moves, roughly."""
         for received in () if found is None else found.history:
-            self.add(received)
-        self._distrust = 0 if found is None else found.distrust
+            self._add(received)
+        self.distrust = 0 if found is None else found.distrust
+        """Number of circuits found wrong by now."""
         self._checkpoint = Checkpoint() if found is None else found.checkpoint
         silence, intervals = (0.0, None) if found is None else (found.silence, found.intervals)
         self.pace = ManagerPace(start.start_clock, start.play_clock, now() - silence, intervals)
@@ -72,8 +62,6 @@ class MatchHistory:
     def full(self) -> bool:
         """Whether the match takes more memory than it may."""
         return self._told > MOST_TOLD
-
-    # --- what messages mean
 
     def repeats(self, message: Play | Stop) -> bool:
         """Returns whether a message has the same joint move as the last one."""
@@ -132,72 +120,59 @@ class MatchHistory:
         doubtful = latest is not None and latest.states > 1
         return message.moves if missed is None and not doubtful else Judged(message.moves, answered, missed)
 
-    # --- taking notes
-
-    async def begin(self) -> None:
-        """Notes the START."""
+    async def begin(self, received_at: Instant) -> None:
+        """Notes the START, and waits for the disk."""
         if self._journal is not None:
             await self._journal.start(self._start)
+        self.pace.took(received_at, 0)
 
-    def add(self, received: Received) -> None:
+    def add(self, received: Received, received_at: Instant) -> None:
         """Takes a joint move in, without noting it."""
-        self._history.append(received)
-        self.turns += count_turns(received)
-        told = (received.own or (), received.percepts or ()) if isinstance(received, Unseen) else received
-        self._told += TURN_BYTES + footprint(told.moves if isinstance(told, Judged) else told)
+        self._add(received)
+        self.pace.took(received_at, self.turns)
 
-    async def note_last(self) -> None:
-        """Notes the last joint move, and waits for the disk."""
+    async def note(self, received: Received, number: int) -> None:
+        """Notes the joint move with this number, and waits for the disk."""
         if self._journal is not None:
-            await self._journal.received(self._history[-1], self.turns)
+            await self._journal.received(received, number)
 
     def begin_again(self) -> None:
         """Forgets all turns."""
         self._history.clear()
-        self.turns = 0
-        self._told = 0
+        self.turns = self._told = 0
         self._checkpoint = Checkpoint()
         self.pace = ManagerPace(self._start.start_clock, self._start.play_clock, now())
         if self._journal is not None:
-            self._note(self._journal.start(self._start, self._distrust))
+            self._note(self._journal.start(self._start, self.distrust))
 
     def note_answer(self, move: Term, turn: MatchTurn) -> None:
         """Notes the answer of a turn."""
         if self._journal is not None:
             self._note(self._journal.answered(move, turn.number))
 
-    def note_state(self, checkpoint: Checkpoint) -> None:
-        """Notes the last known state."""
-        if checkpoint != self._checkpoint:
+    def note_state(self, checkpoint: Checkpoint | None) -> None:
+        """Notes the last known state; None where it is too large."""
+        if checkpoint is not None and checkpoint != self._checkpoint:
             self._checkpoint = checkpoint
             if self._journal is not None:
                 self._note(self._journal.reached(checkpoint))
 
     def distrust_circuits(self, count: int) -> None:
         """Notes the number of circuits found wrong by now."""
-        if count > self._distrust:
-            self._distrust = count
+        if count > self.distrust:
+            self.distrust = count
             if self._journal is not None:
                 self._note(self._journal.distrusted(count))
+                # A reader forgets the states before it: they may have been the circuit's.
+                self._note(self._journal.reached(self._checkpoint))
 
-    def make_begin(
-        self,
-        turn: MatchTurn,
-        *,
-        ponder: bool,
-        compile: bool,
-        memory: Path | None,
-        cluster: Cluster | None = None,
-        level: str | None = None,
-    ) -> Begin:
-        """Returns the command for a worker that joins in this turn."""
+    def checkpoint(self) -> Checkpoint:
+        """Returns the last known state, with the messages since then."""
         known, first, number = self._checkpoint, len(self._history), self.turns
         while number > known.turn:
             first -= 1
             number -= count_turns(self._history[first])
-        checkpoint = replace(known, since=tuple(self._history[first:]))
-        seconds = turn.deadline.remaining() if turn.deadline is not None else None
-        return Begin(self._start, checkpoint, seconds, ponder, compile, self._distrust, memory, cluster, level)
+        return replace(known, since=tuple(self._history[first:]))
 
     def close(self) -> None:
         """Closes the journal, which stays for the next server."""
@@ -208,6 +183,12 @@ class MatchHistory:
         """Removes the journal's file."""
         if self._journal is not None:
             self._journal.remove()
+
+    def _add(self, received: Received) -> None:
+        self._history.append(received)
+        self.turns += count_turns(received)
+        told = (received.own or (), received.percepts or ()) if isinstance(received, Unseen) else received
+        self._told += TURN_BYTES + footprint(told.moves if isinstance(told, Judged) else told)
 
     def _note(self, writing: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(writing)

@@ -28,9 +28,9 @@ from urllib.parse import quote, unquote
 
 from agent import bounded_json
 from agent.json_lines import read_lines
-from agent.serving.light_workers import JOURNAL_SUFFIX
+from agent.playing.messages import MOST_FACTS, MOST_MISSED, Checkpoint, Judged, Received, Unseen, count_turns
 from agent.serving.moments import Moment
-from agent.worker.messages import MOST_MISSED, Checkpoint, Judged, Received, Unseen, count_turns
+from agent.serving.starting import JOURNAL_SUFFIX
 from games.machine import Term
 from protocol.kif import read_one, write
 from protocol.messages import Start
@@ -40,9 +40,6 @@ log = logging.getLogger(__name__)
 
 PATIENCE = 0.3
 """Most seconds that a message waits for the disk: clocks are running."""
-
-MAX_STATE = 1 << 16
-"""Most characters of a state that is noted; a larger one takes longer to write than to reach."""
 
 _SPECIAL = re.compile(r"[\s();%]")
 
@@ -125,36 +122,33 @@ class MatchJournal:
             "distrust": distrust,
             **Moment.present().as_json(),
         }
-        await self._append(line, rules=start.rules, anew=True)
+        await self._append(line, lambda: {"rules": _write_terms(start.rules)}, anew=True)
 
     async def received(self, received: Received, number: int) -> None:
         """Adds a joint move; numbers begin with 1."""
-        line: dict[str, object] = {"number": number}
-        if isinstance(received, Unseen):
-            line["own"] = None if received.own is None else _write_term(received.own)
-            if received.missed:
-                line["missed"] = received.missed
-            if received.percepts is not None:
-                line["percepts"] = [_write_term(percept) for percept in received.percepts]
-        elif isinstance(received, Judged):
-            line["moves"] = [_write_term(move) for move in received.moves]
-            line["answered"] = None if received.answered is None else _write_term(received.answered)
-            line["missed"] = received.missed
-        else:
-            line["moves"] = [_write_term(move) for move in received]
-        await self._append({**line, **Moment.present().as_json()})
+
+        def spell() -> dict[str, object]:
+            if isinstance(received, Unseen):
+                missed = {"missed": received.missed} if received.missed else {}
+                seen = {} if received.percepts is None else {"percepts": _write_terms(received.percepts)}
+                return {"own": _write_term(received.own), **missed, **seen}
+            if isinstance(received, Judged):
+                answered = _write_term(received.answered)
+                return {"moves": _write_terms(received.moves), "answered": answered, "missed": received.missed}
+            return {"moves": _write_terms(received)}
+
+        await self._append({"number": number, **Moment.present().as_json()}, spell)
 
     async def answered(self, move: Term, number: int) -> None:
         """Notes the answer given after `number` joint moves."""
-        await self._append({"answer": _write_term(move), "turn": number}, keep=False, sync=False)
+        await self._append({"turn": number}, lambda: {"answer": _write_term(move)}, keep=False, sync=False)
 
     async def reached(self, checkpoint: Checkpoint) -> None:
-        """Notes a state of the match."""
-        if checkpoint.facts is not None and not checkpoint.since:
-            line = {"turn": checkpoint.turn, "facts": list(checkpoint.facts), "disputed": checkpoint.disputed}
-            text = json.dumps(line)
-            if len(text) <= MAX_STATE:
-                await self._append(line, keep=False, sync=False)
+        """Notes a state of the match; a large one takes longer to write than to reach."""
+        facts = checkpoint.facts
+        if facts is not None and len(facts) <= MOST_FACTS and not checkpoint.since:
+            line: dict[str, object] = {"turn": checkpoint.turn, "disputed": checkpoint.disputed}
+            await self._append(line, lambda: {"facts": json.loads(facts)}, keep=False, sync=False)
 
     async def distrusted(self, circuits: int) -> None:
         """Notes the number of circuits found wrong by now."""
@@ -176,18 +170,19 @@ class MatchJournal:
     async def _append(
         self,
         line: dict[str, object],
+        spell: Callable[[], dict[str, object]] = lambda: {},
         *,
-        rules: tuple[Term, ...] | None = None,
         anew: bool = False,
         keep: bool = True,
         sync: bool = True,
     ) -> None:
-        """Writes a line. A slow or full disk is only logged: the match goes on."""
+        """Writes a line, with what `spell` adds in the writing thread: that may take too long for the event loop.
+
+        A slow or full disk is only logged: the match goes on.
+        """
 
         def write_line() -> None:
-            # In the thread: spelling a rulesheet takes too long for the event loop.
-            spelled = {} if rules is None else {"rules": [_write_term(statement) for statement in rules]}
-            self._write(_spell({**line, **spelled}), anew, keep, sync)
+            self._write(_spell({**line, **spell()}), anew, keep, sync)
 
         writing = asyncio.create_task(self._in_order(write_line))
         self._writing.add(writing)
@@ -317,19 +312,19 @@ def _spell(line: dict[str, Any]) -> str:
 
 def _received(line: dict[str, Any]) -> Received:
     if "own" in line:
-        own, percepts = line["own"], line.get("percepts")
+        percepts = line.get("percepts")
         seen = None if percepts is None else tuple(map(_read, percepts))
-        return Unseen(None if own is None else _read(own), seen, min(_count(line.get("missed", 0)), MOST_MISSED))
+        return Unseen(_read_known(line["own"]), seen, min(_count(line.get("missed", 0)), MOST_MISSED))
     moves = tuple(map(_read, line["moves"]))
     if "missed" not in line:
         return moves
     missed = None if line["missed"] is None else bounded_json.number(line["missed"])
-    return Judged(moves, None if line["answered"] is None else _read(line["answered"]), missed)
+    return Judged(moves, _read_known(line["answered"]), missed)
 
 
 def _checkpoint(line: dict[str, Any]) -> Checkpoint:
     disputed = line["disputed"]
-    facts = frozenset(_term(fact) for fact in line["facts"])
+    facts = json.dumps([_term(fact) for fact in line["facts"]]).encode()
     return Checkpoint(line["turn"], facts, None if disputed is None else tuple(map(_term, disputed)))
 
 
@@ -341,8 +336,14 @@ def _term(data: Any, depth: int = 0) -> Term:
     return tuple(_term(part, depth + 1) for part in data)
 
 
-def _write_term(term: Term) -> str:
+def _write_terms(terms: Iterable[Term]) -> list[str | None]:
+    return [_write_term(term) for term in terms]
+
+
+def _write_term(term: Term | None) -> str | None:
     """A term as text; what prefix syntax would split in atoms of quoted infix strings is percent-encoded."""
+    if term is None:
+        return None
     text = write(term)
     if '"' not in text and "%" not in text:
         return text
@@ -352,6 +353,10 @@ def _write_term(term: Term) -> str:
 def _read(data: Any) -> Term:
     text = _text(data)
     return map_tokens(unquote, read_one(text)) if "%" in text else read_one(text)
+
+
+def _read_known(data: Any) -> Term | None:
+    return None if data is None else _read(data)
 
 
 def _text(data: Any) -> str:

@@ -1,28 +1,31 @@
-"""One match of the server process: its manager's messages, its clock, and its workers.
+"""One match of the server process: its manager's messages, its clock, and its two processes.
 
-A worker sends the legal moves at the start of a turn, then better and better opinions. The answer is the latest opinion
-at the deadline: a worker that hangs or dies costs strength, but no answer comes late. It is replaced, and the new
-worker starts from the last situation reported.
+The reference tells the legal moves of each turn, the search better and better opinions. The answer is the latest
+opinion at the deadline that is legal: a process that hangs or dies costs strength, but no answer comes late. It is
+replaced by another one, which begins where the last state is known.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.playing import messages
+from agent.playing.messages import Situation
 from agent.serving.clock import SILENCE_SECONDS, Clock, Deadline, Instant, now
 from agent.serving.history import MatchHistory
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match_clock import MatchClock
-from agent.serving.match_workers import MatchWorkers
+from agent.serving.pool import Pool
+from agent.serving.seats import Seat
 from agent.serving.showing import MatchShow
+from agent.serving.starting import REFERENCE, SEARCH
 from agent.serving.statistics import Statistics
 from agent.serving.turn import MatchTurn, any_move
-from agent.serving.worker_pool import WorkerPool
 from agent.web.gallery import Gallery
-from agent.worker import messages
 from games.machine import Term
 from protocol.kif import write
 from protocol.messages import Play, Start, Stop
@@ -30,18 +33,15 @@ from protocol.spelling import Spelling
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 0.2
-"""Share of a turn after which a worker that has not sent the legal moves gets a stand-by."""
-
-PATIENCE_SECONDS = 0.25
-"""Least seconds of patience, at most half of the turn: on a loaded machine, an early stand-by slows the worker down."""
+PATIENCE, PATIENCE_SECONDS = 0.1, 0.25
+"""Share of a turn, and most seconds, that a final opinion waits for the reference, which may find the search wrong."""
 
 LAST_SHARE = 0.75
-"""Share of the margin spent as well if a living worker has not sent the legal moves: an illegal move is worth no more
+"""Share of the margin spent as well if a living process has not told the legal moves: an illegal move is worth no more
 than a late one."""
 
 GOALS_SECONDS = 10.0
-"""Seconds that a finished match waits for its result, enough for a worker that has just joined on a busy machine."""
+"""Seconds that a finished match waits for its result, enough for a process that has just joined on a busy machine."""
 
 SILENCE_FACTOR = 3
 """Play clocks of silence, beside `SILENCE_SECONDS`, after which a manager has given the match up."""
@@ -50,7 +50,7 @@ PONDER_CLOCKS, PONDER_SECONDS = 2, 60.0
 """Time to ponder after START or an answer: clocks, and seconds on top. A person without a clock may have left."""
 
 HELD_CLOCK = 3600
-"""Seconds that longer clocks count as, where others need the match's worker or its cores while its manager is silent:
+"""Seconds that longer clocks count as, where others need the match's processes or its cores while its manager is silent:
 some managers send a hundred years for no limit. People who take an hour a move keep their match."""
 
 GRACE = 0.8
@@ -86,12 +86,12 @@ class Match:
     def __init__(
         self,
         start: Start,
-        pool: WorkerPool,
+        pool: Pool,
         options: MatchOptions,
         journal: MatchJournal | None = None,
         found: UnfinishedMatch | None = None,
     ) -> None:
-        """`found` is a match that a former server left unfinished; its journal is used on."""
+        """`found` is a match that a former server left unfinished."""
         self.start_message = start
         self._spelling = Spelling(start)
         self.heard: Instant = now()
@@ -102,14 +102,19 @@ class Match:
         self._history = MatchHistory(start, journal, found)
         self._show = MatchShow(start, options.gallery)
         self._revived = found is not None
-        """Whether no worker has reported a situation since this server took the match up."""
-        self._workers = MatchWorkers(start.match_id, pool, self._make_begin, self._on_report, self._clock.lost_worker)
+        """Whether no process has told a situation since this server took the match up."""
+        name, lost = start.match_id, self._clock.lost_process
+        self._reference = Seat(name, REFERENCE, pool, self._begin, self._on_reference, lost)
+        self._search = Seat(name, SEARCH, pool, self._begin, self._on_search, self._on_search_lost)
         self._playable: bool | None = None
-        """Whether the match can be played; None until a worker reports it."""
+        """Whether the match can be played; None until a process tells."""
         self._turn = MatchTurn(self._history.turns)
-        self._opening: messages.Situation | None = None
-        self._latest: messages.Situation | None = None
-        """Situation reported last, of this or an earlier turn."""
+        self._opening: Situation | None = None
+        """The reference's situation of the first turn."""
+        self._latest: Situation | None = None
+        """Situation told last, of this or an earlier turn."""
+        self._rewinds = 0
+        """Number of times that the manager began again."""
         self._news = asyncio.Event()
         """Set by any event that may end a wait."""
         self._finishing: asyncio.Task[None] | None = None
@@ -151,23 +156,11 @@ class Match:
         return self._is_silent_for(min(self._longest_clock, HELD_CLOCK))
 
     @property
-    def _longest_clock(self) -> int:
-        start = self.start_message
-        return max(start.play_clock, 0 if self.turn_number or self._turn.answer else start.start_clock)
-
-    def _is_silent_for(self, clock: int) -> bool:
-        return now() - self.heard > SILENCE_FACTOR * clock + self._options.silence
-
-    @property
     def full(self) -> bool:
         """Whether the moves told take more memory than a match may."""
         return self._history.full
 
     # --- messages
-
-    def resume(self) -> None:
-        """Gets a worker for an unfinished match, before its manager goes on."""
-        self._workers.ensure_one(urgent=True)
 
     async def start(self, received: Instant) -> bool:
         """Gets ready to play, as far as the start clock allows; returns False for a match that cannot be played.
@@ -195,8 +188,10 @@ class Match:
         self.heard = now()
         message = self._spelling.read_moves(message)
         deadline = self._clock.play(received, self.start_message.play_clock, round_trip)
-        await self._know_situation(message, deadline)
-        if self._is_new(message):
+        await self._know_whether_it_is_new(message, deadline)
+        if self._history.begins_again(message, self._turn):
+            self._rewind()
+        elif self._history.is_new(message, self._turn):
             await self._advance(message, received, deadline)
         elif self._turn.answer is not None:
             log.info("%s: PLAY of turn %d repeated", self.match_id, self.turn_number)
@@ -205,8 +200,8 @@ class Match:
             turn.deadline = deadline
             self._show.asked(deadline, received + self.start_message.play_clock - deadline.at)
             if not turn.number:
-                self._workers.send_turn(0, messages.Turn(None, deadline.remaining()))
-            self._workers.ensure_one()
+                self._tell(0, messages.Turn(None, deadline.remaining()))
+            self.resume()
             turn.answer = asyncio.create_task(self._answer(turn, deadline))
         move = await asyncio.shield(turn.answer)
         self.heard = now()
@@ -217,25 +212,35 @@ class Match:
         """Takes the last joint move in; then notes the result and frees everything, in the background."""
         self.heard = now()
         message = self._spelling.read_moves(message)
-        if (message.moves is not None or message.turn is not None) and self._is_new(message):
+        told = message.moves is not None or message.turn is not None
+        if told and self._history.is_new(message, self._turn):
             await self._advance(message, self.heard, None)
         self._history.remove()
         self._finishing = asyncio.create_task(self._finish())
 
-    def hasten(self) -> None:
-        """Frees everything in a match that was stopped, without its result: its worker is needed."""
-        self._close()
-
     def abort(self) -> None:
         """Frees everything."""
-        self._close()
+        self.hasten()
         self._show.aborted()
         self._history.remove()
 
     def suspend(self) -> None:
         """Frees everything but the journal, for the next server."""
-        self._close()
+        self.hasten()
         self._history.close()
+
+    def hasten(self) -> None:
+        """Frees the processes, also where a match that was stopped still waits for its result."""
+        if not self.closed:
+            self.closed = True
+            self._reference.close(refused=self._playable is False)
+            self._search.close(refused=self._playable is False)
+            self._news.set()
+
+    def resume(self) -> None:
+        """Gets the processes that are missing."""
+        self._reference.ensure()
+        self._search.ensure()
 
     # --- the course of the match
 
@@ -243,13 +248,11 @@ class Match:
         start = self.start_message
         deadline = self._clock.start(received, start.start_clock)
         self._show.starting(deadline)
-        await self._history.begin()
-        self._history.pace.took(received, 0)
-        self._workers.ensure_one()
+        await self._history.begin(received)
+        self.resume()
         while self._playable is None and not (self.closed or deadline.passed()):
             await self._wait(deadline.at)
         if self._playable is False:
-            self._workers.give_back()
             self.abort()
             return False
         if self._playable is None:
@@ -260,14 +263,7 @@ class Match:
             self._ponder(self._turn)
         return not self.closed
 
-    def _is_new(self, message: Play | Stop) -> bool:
-        if self._history.begins_again(message, self._turn):
-            log.warning("%s: the manager starts again from the first turn", self.match_id)
-            self._rewind()
-            return False
-        return self._history.is_new(message, self._turn)
-
-    async def _know_situation(self, message: Play, deadline: Deadline) -> None:
+    async def _know_whether_it_is_new(self, message: Play, deadline: Deadline) -> None:
         """Waits until it is known whether a repeated joint move can have been made again.
 
         That is unknown only in a match that was just taken up.
@@ -279,35 +275,40 @@ class Match:
             await self._wait(deadline.at)
 
     async def _advance(self, message: Play | Stop, received_at: Instant, deadline: Deadline | None) -> None:
-        """Takes a joint move in: writes it into the journal, then tells the workers."""
-        received = self._history.read(message, received_at, self._turn.answered, self._latest)
-        self._history.add(received)
-        self._turn = MatchTurn(self._history.turns, deadline)
+        """Takes a joint move in: writes it into the journal, then tells the processes."""
+        history = self._history
+        received = history.read(message, received_at, self._turn.answered, self._latest)
+        history.add(received, received_at)
+        self._turn = turn = MatchTurn(history.turns, deadline)
         self._show.moved(received)
         self._news.set()
-        await self._history.note_last()
-        self._workers.send_turn(self.turn_number, messages.Turn(received, deadline.remaining() if deadline else None))
-        self._history.pace.took(received_at, self.turn_number)
+        rewinds = self._rewinds
+        await history.note(received, turn.number)
+        if self._rewinds == rewinds:
+            self._tell(turn.number, messages.Turn(received, deadline.remaining() if deadline else None))
 
     def _rewind(self) -> None:
+        log.warning("%s: the manager starts again from the first turn", self.match_id)
+        self._rewinds += 1
         self._history.begin_again()
         self._latest = self._opening
-        self._turn = MatchTurn(0, situation=self._opening)
+        self._turn = MatchTurn(0, reference=self._opening)
         self._show.began_again()
-        self._workers.send_rewind()
+        self._reference.rewind()
+        self._search.rewind()
 
     async def _finish(self) -> None:
         deadline = Deadline(now() + GOALS_SECONDS)
         turn = self._turn
-        while turn.situation is None and self._workers.has_worker and not (self.closed or deadline.passed()):
+        while turn.reference is None and self._reference.taken and not (self.closed or deadline.passed()):
             await self._wait(deadline.at)
-        if turn.situation is not None and turn.situation.goals is not None:
-            goals = list(turn.situation.goals)
-            log.info("%s: over after %d turns, goals %s", self.match_id, turn.number, goals)
-        else:
-            log.info("%s: stopped after %d turns", self.match_id, turn.number)
-        self._show.ended(None if turn.situation is None else turn.situation.goals)
-        self._close()
+        goals = None if turn.situation is None else turn.situation.goals
+        result = f"stopped after {turn.number} turns"
+        if goals is not None:
+            result = f"over after {turn.number} turns, goals {list(goals)}"
+        log.info("%s: %s", self.match_id, result)
+        self._show.ended(goals)
+        self.hasten()
 
     # --- answers
 
@@ -322,21 +323,9 @@ class Match:
     async def _find_answer(self, turn: MatchTurn, deadline: Deadline) -> Term:
         """Waits for the deadline, or until there is nothing left to think about; returns the answer."""
         begun = now()
-        left = deadline.remaining()
-        patience = begun + max(PATIENCE * left, min(PATIENCE_SECONDS, left / 2))
-        while self._turn is turn and not (self.closed or self._playable is False or deadline.passed() or turn.decided):
-            if turn.situation is None and now() >= patience:
-                log.warning("%s: turn %d: no legal moves yet: a stand-by is called", self.match_id, turn.number)
-                self._workers.add_standby()
-                patience = deadline.at
-            await self._wait(min(deadline.at, patience) if turn.situation is None else deadline.at)
+        await self._think(turn, deadline)
         self._clock.woke(deadline, begun)
-        if turn.situation is None and self._revived:
-            end = deadline.at + self._clock.margin
-            # Too late for most managers already; to the others, an illegal move is of no use either.
-            await self._know_legal_moves(turn, end + (GRACE if now() < end + GRACE else MOST_GRACE))
-        elif turn.situation is None and self._workers.is_alive:
-            await self._know_legal_moves(turn, deadline.at + LAST_SHARE * self._clock.margin)
+        await self._know_legal_moves(turn, deadline)
         if self._turn is not turn:
             # The manager went on without an answer, and will not read this one.
             return self._any_move()
@@ -354,10 +343,38 @@ class Match:
         self._ponder(turn)
         return move
 
+    async def _think(self, turn: MatchTurn, deadline: Deadline) -> None:
+        """Waits for the deadline, or until there is nothing left to think about."""
+        patience = min(PATIENCE_SECONDS, PATIENCE * deadline.remaining())
+        until = deadline.at
+        while self._waits_in(turn) and now() < until and not (turn.decided and turn.reference is not None):
+            until = min(until, now() + patience) if turn.decided else deadline.at
+            await self._wait(until)
+
+    async def _know_legal_moves(self, turn: MatchTurn, deadline: Deadline) -> None:
+        """Waits beyond the deadline for the legal moves, if they are still unknown."""
+        until = deadline.at
+        if self._revived:
+            # Too late for most managers already; to the others, an illegal move is of no use either.
+            end = deadline.at + self._clock.margin
+            until = end + (GRACE if now() < end + GRACE else MOST_GRACE)
+        elif self._reference.alive or self._search.alive:
+            until = deadline.at + LAST_SHARE * self._clock.margin
+        while turn.situation is None and self._waits_in(turn) and now() < until:
+            await self._wait(until)
+
+    def _waits_in(self, turn: MatchTurn) -> bool:
+        """Returns whether an answer is still wanted in a turn."""
+        return self._turn is turn and not self.closed and self._playable is not False
+
     def _ponder(self, turn: MatchTurn) -> None:
         """Goes on thinking for a while, if at all: until the manager goes on."""
+        if self._search.can_be_bettered:
+            log.info("%s: another search goes on with the kernels compiled by now", self.match_id)
+            turn.forget_search()
+            self._search.replace(lost=False)
         if not self._options.ponder:
-            self._workers.send(messages.Rest())
+            self._send(messages.Rest())
         else:
             longest = PONDER_CLOCKS * min(self._longest_clock, HELD_CLOCK) + PONDER_SECONDS
             asyncio.get_running_loop().call_later(longest, self._rest, turn, turn.answer)
@@ -366,68 +383,114 @@ class Match:
         """Ends pondering if the manager has not gone on since this answer, or since START."""
         if self._turn is turn and turn.answer is answer and not self.closed:
             log.info("%s: turn %d: no more thinking until the manager goes on", self.match_id, turn.number)
-            self._workers.send(messages.Rest())
-
-    async def _know_legal_moves(self, turn: MatchTurn, until: Instant) -> None:
-        while self._turn is turn and turn.situation is None and not (self.closed or self._playable is False):
-            if now() >= until:
-                return
-            await self._wait(until)
+            self._send(messages.Rest())
 
     def _any_move(self) -> Term:
         return any_move(self.start_message, self._latest, self._history.last)
 
-    # --- workers
+    # --- the two processes
 
-    def _on_report(self, report: messages.Report, main: bool) -> None:
-        turn = self._turn
-        if isinstance(report, messages.Situation):
-            if report.turn == turn.number and (main or turn.situation is None):
-                self._workers.keep_one(main)
-                turn.situation = self._latest = report
-                self._revived = False
-                if not turn.number:
-                    self._opening = report
-                self._history.note_state(report.checkpoint)
-                self._show.situated(report)
-        elif isinstance(report, messages.Thought):
-            if main and report.turn == turn.number:
-                turn.thought = report
-                self._show.thought(report)
-        elif isinstance(report, messages.Distrusted):
-            self._history.distrust_circuits(report.circuits)
-        elif isinstance(report, messages.Prepared):
-            self._playable = True
-            self._show.prepared(report)
-        elif isinstance(report, messages.Refused):
-            self._playable = False
-            log.error("%s: cannot be played: %s", self.match_id, report.reason)
-        self._news.set()
+    def _tell(self, number: int, command: messages.Turn) -> None:
+        self._reference.turn(number, command)
+        self._search.turn(number, command)
 
-    def _make_begin(self, compile: bool) -> messages.Begin:
-        options = self._options
+    def _send(self, command: messages.Command) -> None:
+        self._reference.send(command)
+        self._search.send(command)
+
+    def _begin(self, compile: bool) -> messages.Begin:
+        """Returns the command for a process that joins now."""
+        options, deadline = self._options, self._turn.deadline
         starting = self._starting is not None and not self._starting.done()
-        return self._history.make_begin(
-            self._turn,
-            ponder=options.ponder or starting,
-            compile=compile,
-            memory=options.memory,
-            cluster=options.cluster,
-            level=options.level,
+        return messages.Begin(
+            self.start_message,
+            self._history.checkpoint(),
+            None if deadline is None else deadline.remaining(),
+            options.ponder or starting,
+            compile,
+            self._history.distrust,
+            options.memory,
+            options.cluster,
+            options.level,
         )
 
-    def _close(self) -> None:
-        if not self.closed:
-            self.closed = True
-            self._workers.release()
-            self._news.set()
+    def _on_reference(self, report: messages.Report) -> None:
+        if isinstance(report, Situation) and report.turn == self.turn_number:
+            self._turn.reference = report
+            if not self.turn_number:
+                self._opening = report
+            self._history.note_state(report.checkpoint)
+            self._on_situation(report)
+        elif isinstance(report, messages.Refused):
+            self._refuse(report)
+        self._news.set()
+
+    def _on_search(self, report: messages.Report) -> None:
+        turn = self._turn
+        match report:
+            case Situation() if report.turn == turn.number:
+                turn.search, turn.astray = report, False
+                self._on_situation(report)
+            case messages.Astray() if report.turn == turn.number:
+                turn.astray = True
+                self._compare()
+            case messages.Thought() if report.turn == turn.number:
+                turn.thought = report
+                self._show.thought(report)
+            case messages.Prepared():
+                self._playable = True
+                self._show.prepared(report)
+            case messages.Distrusted():
+                self._distrust(report.circuits)
+            case messages.Refused():
+                self._refuse(report)
+        self._news.set()
+
+    def _on_situation(self, report: Situation) -> None:
+        self._revived = False
+        if self._turn.situation is report:
+            self._latest = report
+            self._show.situated(report)
+        self._compare()
+
+    def _compare(self) -> None:
+        """Makes the search think about what the reference knows. The interpreter is right where they differ."""
+        turn = self._turn
+        if turn.place_due:
+            turn.placed = here = turn.reference
+            assert here is not None
+            self._search.send(messages.Place(here.turn, here.digest, here.state))
+        elif turn.search_is_wrong:
+            log.error("%s: turn %d: the search has another state than the interpreter", self.match_id, turn.number)
+            self._distrust(self._history.distrust + 1)
+
+    def _distrust(self, circuits: int) -> None:
+        """Replaces a search whose circuit is wrong."""
+        self._history.distrust_circuits(circuits)
+        self._turn.forget_search()
+        self._search.replace()
+
+    def _on_search_lost(self) -> None:
+        self._turn.forget_search()
+        self._clock.lost_process()
+
+    def _refuse(self, report: messages.Refused) -> None:
+        if self._playable is None:
+            log.error("%s: cannot be played: %s", self.match_id, report.reason)
+            self._playable = False
 
     # --- waiting
 
+    @property
+    def _longest_clock(self) -> int:
+        start = self.start_message
+        return max(start.play_clock, 0 if self.turn_number or self._turn.answer else start.start_clock)
+
+    def _is_silent_for(self, clock: int) -> bool:
+        return now() - self.heard > SILENCE_FACTOR * clock + self._options.silence
+
     async def _wait(self, until: Instant) -> None:
         self._news.clear()
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, until - now())):
                 await self._news.wait()
-        except TimeoutError:
-            pass

@@ -44,8 +44,8 @@ class MatchClock:
         """Counts the delay of a reply."""
         self._statistics.lateness.add(now() - deadline.at)
 
-    def lost_worker(self) -> None:
-        """Counts a worker that died or hung."""
+    def lost_process(self) -> None:
+        """Counts a process that died or hung."""
         self._statistics.workers_lost += 1
 
     def count(self, turn: MatchTurn) -> None:

@@ -31,7 +31,7 @@ class ManagerPace:
     """Times between the messages of a match.
 
     Where others move at once, they say little: then only the rules show whether a turn was missed (see
-    `agent.worker.belief`).
+    `agent.playing.belief`).
     """
 
     def __init__(

@@ -20,18 +20,18 @@ from aiohttp import web
 
 from agent.kernels.discard import discard_kernels
 from agent.kernels.keeper import KernelKeeper
+from agent.playing.messages import Cluster
 from agent.search.kernel_groups import CIRCUIT, GENERAL, TREE, playing
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
 from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
-from agent.serving.light_workers import memory_share, too_little_memory
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
 from agent.serving.page import Page
+from agent.serving.pool import Pool
+from agent.serving.starting import memory_share, too_little_memory
 from agent.serving.statistics import Statistics
-from agent.serving.worker_pool import WorkerPool
 from agent.web.gallery import Gallery
-from agent.worker.messages import Cluster
 from games import kernel_cache
 from protocol import messages
 from protocol.server import Network, Received, gatekeeper, make_app, make_runner
@@ -46,9 +46,6 @@ MAX_MESSAGE = 1 << 20
 
 MOST_STARTS = 4
 """Most STARTs of a match that wait for their answer: each keeps a rulesheet in memory."""
-
-EARLY_SECONDS = 1.0
-"""Seconds after which light workers that were started early are not needed any more."""
 
 PROGRESS_SECONDS = 10.0
 """Seconds between two log lines about kernels being compiled."""
@@ -72,7 +69,7 @@ class ServeOptions:
     journal: Path | None = None
     """Folder of running matches; None to forget them when the server ends."""
     workers: int = 2
-    """Most matches at the same time; each has its own process."""
+    """Most matches at the same time; each has two processes."""
     ponder: bool = True
     """Whether to think while others move."""
     allow: tuple[Network, ...] = ()
@@ -109,7 +106,7 @@ class Player:
     """Plays up to `workers` matches at a time. `handle` is the handler of `protocol.server.make_app`."""
 
     def __init__(self, options: ServeOptions, early: Sequence[subprocess.Popen[bytes]] = ()) -> None:
-        """`early` are running light workers for the matches of the journal."""
+        """`early` are running references for the matches of the journal."""
         self._options = options
         self._matches: dict[str, Match] = {}
         self._ending: list[Match] = []
@@ -131,13 +128,13 @@ class Player:
         self._collection = GarbageCollection(self.statistics.collections, self._next_due)
         journal = options.journal
         self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
-        self._pool = WorkerPool(memory_share(options.workers), options.workers, early, self._renew_kernels)
+        self._pool = Pool(memory_share(options.workers), options.workers, early, self._renew_kernels)
         self._keeper = KernelKeeper(playing() if kernel_cache.is_kept() else ())
         self._upkeep: list[asyncio.Task[None]] = []
 
     @property
     def available(self) -> bool:
-        """Whether a match could start at once, with a free worker and the kernels that any game may need.
+        """Whether a match could start at once, with free processes and the kernels that any game may need.
 
         A match that starts sooner is played by what there is, at first the interpreter.
         """
@@ -145,7 +142,7 @@ class Player:
 
     @property
     def kernels(self) -> frozenset[str]:
-        """The groups of kernels that a match need not wait for: its worker has loaded them, or they will never be
+        """The groups of kernels that a match need not wait for: its search has loaded them, or they will never be
         there."""
         if not self._pool.warm:
             return frozenset()
@@ -162,7 +159,7 @@ class Player:
         return tuple(self._matches.values())
 
     async def open(self) -> None:
-        """Starts the first worker and the compilation of missing kernels; takes up the journal's matches."""
+        """Starts the first processes and the compilation of missing kernels; takes up the journal's matches."""
         if warning := too_little_memory(self._options.workers):
             log.warning(warning)
         self._pool.do_without(self._lacking())
@@ -182,8 +179,6 @@ class Player:
             self._matches[match.match_id] = match
             match.resume()
             log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
-        # Matches take the early workers that they need in the next turn of the event loop.
-        asyncio.get_running_loop().call_later(EARLY_SECONDS, self._pool.end_early)
 
     async def close(self) -> None:
         """Ends all work. Running matches stay in the journal."""
@@ -203,7 +198,7 @@ class Player:
         if self._pool.problem:
             problems.append(self._pool.problem)
         if not kernel_cache.is_kept():
-            problems.append("no folder for compiled kernels can be written: every worker compiles its own")
+            problems.append("no folder for compiled kernels can be written: each process compiles its own")
         status = {"status": "degraded" if problems else "ok", "problems": problems}
         state = {**status, **self.statistics.health(), "available": self.available, "kernels": sorted(self.kernels)}
         return "application/json", json.dumps(state).encode()
@@ -252,7 +247,7 @@ class Player:
             if len(self._matches) >= self._options.workers:
                 self._make_room()
             if len(self._matches) >= self._options.workers:
-                log.error("%s: START refused: all %d workers are playing", name, self._options.workers)
+                log.error("%s: START refused: all %d places are taken", name, self._options.workers)
                 self.statistics.refused += 1
                 return messages.Busy()
             self._end_all_but(self._options.workers - len(self._matches))
@@ -320,8 +315,8 @@ class Player:
         self._drop(match)
 
     def _lacking(self) -> set[str]:
-        """Returns the groups of kernels that workers do without: those not compiled yet, or where none are kept, those
-        that would take each worker too long."""
+        """Returns the groups of kernels that searches do without: those not compiled yet, or where none are kept, those
+        that would take each of them too long."""
         return set(playing()) - (self._keeper.ready if kernel_cache.is_kept() else {CIRCUIT, TREE})
 
     def _renew_kernels(self) -> None:
@@ -378,7 +373,7 @@ async def serve(
 ) -> None:
     """Serves until it is cancelled or the process is told to end (SIGINT, SIGTERM).
 
-    `listener` is a socket to listen on in place of the options' host and port; `early` are running light workers.
+    `listener` is a socket to listen on in place of the options' host and port; `early` are running references.
     `started` is called with the port once messages are answered. Raises `OSError` if the port is taken.
     """
     player = Player(options, early)

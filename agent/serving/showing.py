@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from typing import Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec, cast
 
+from agent.playing.messages import Judged, Prepared, Received, Situation, Thought, Unseen
 from agent.serving.clock import Deadline
 from agent.web.gallery import Gallery
 from agent.web.transcript import Transcript
-from agent.worker.messages import Judged, Prepared, Received, Situation, Thought, Unseen
 from games.machine import Term
 from protocol.messages import Start
 
@@ -106,8 +107,8 @@ class MatchShow:
     def situated(self, situation: Situation) -> None:
         """The state is known, or some possible states are."""
         known = situation.checkpoint
-        if known.facts is not None and known.turn == situation.turn == self._transcript.last.turn:
-            self._transcript.reach(known.facts, situation.states)
+        if known is not None and known.facts is not None and known.turn == situation.turn == self._transcript.last.turn:
+            self._transcript.reach(frozenset(map(_term, json.loads(known.facts))), situation.states)
         self._transcript.allow(situation.role, situation.legal)
 
     @_isolated
@@ -149,3 +150,7 @@ def _roles(start: Start) -> list[Term]:
         if isinstance(statement, tuple) and len(statement) == 2 and statement[0] == "role"
     ]
     return roles if start.role in roles else [start.role]
+
+
+def _term(data: Any) -> Term:
+    return data if isinstance(data, str) else tuple(map(_term, data))

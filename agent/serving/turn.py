@@ -6,8 +6,8 @@ import asyncio
 import random
 from dataclasses import dataclass
 
+from agent.playing.messages import Judged, Received, Situation, Thought, Unseen
 from agent.serving.clock import Deadline
-from agent.worker.messages import Judged, Received, Situation, Thought, Unseen
 from games.gdl.rules.surface import named_moves
 from games.machine import NO_MOVE, Term
 from protocol.messages import Start
@@ -21,14 +21,25 @@ class MatchTurn:
     """Number of joint moves received before it."""
     deadline: Deadline | None = None
     """Deadline of the answer; None while none is wanted."""
-    situation: Situation | None = None
-    """The reference state, once a worker has reported it."""
+    reference: Situation | None = None
+    """The situation, once the reference has told it."""
+    search: Situation | None = None
+    """The situation as the search has it."""
+    astray: bool = False
+    """Whether the search does not know the state."""
+    placed: Situation | None = None
+    """The reference's situation that the search was told to think about."""
     thought: Thought | None = None
     """The engine's latest opinion."""
     answer: asyncio.Future[Term] | None = None
     """The answer to come; None before the turn's first PLAY. A repeated PLAY waits for the same one."""
     start_repeated: bool = False
     """Whether START came again during this turn. If a PLAY of the first turn follows, the match begins again."""
+
+    @property
+    def situation(self) -> Situation | None:
+        """The situation: the reference's word, else that of the search."""
+        return self.reference or self.search
 
     @property
     def answered(self) -> Term | None:
@@ -38,23 +49,50 @@ class MatchTurn:
     @property
     def decided(self) -> bool:
         """Whether there is nothing left to think about."""
-        if self.situation is None:
+        situation, thought = self.situation, self.thought
+        if situation is None:
             return False
-        if self.situation.terminal or len(self.situation.legal) <= 1:
+        if situation.terminal or situation.choices <= 1:
             return True
-        return self.thought is not None and self.thought.opinion.final
+        return thought is not None and thought.opinion.final and thought.digest == situation.digest
+
+    @property
+    def search_is_wrong(self) -> bool:
+        """Whether the search has come to another state than the reference, which is sure of its own.
+
+        Where the search was told what to think about, an older report of it may still be under way.
+        """
+        here, there = self.reference, self.search
+        if here is None or here.states > 1 or self.placed is not None:
+            return False
+        return there is not None and there.digest != here.digest
+
+    @property
+    def place_due(self) -> bool:
+        """Whether the search must be told what to think about: it does not know, or cannot."""
+        here = self.reference
+        if here is None or here is self.placed:
+            return False
+        return self.astray or here.states > 1 or self.placed is not None
+
+    def forget_search(self) -> None:
+        """Takes note that another process searches from now on."""
+        self.search = self.placed = None
+        self.astray = False
 
     def best_move(self) -> Term | None:
         """Returns the engine's choice, else a legal move; None while no legal moves are known."""
-        if self.situation is None or not self.situation.legal:
+        situation, thought = self.situation, self.thought
+        if situation is None or not situation.legal:
             return None
-        if self.thought is not None and self.thought.opinion.move in self.situation.legal:
-            return self.thought.opinion.move
-        return self.situation.legal[0]
+        # A state may have more legal moves than a situation names.
+        if thought is not None and (thought.digest == situation.digest or thought.opinion.move in situation.legal):
+            return thought.opinion.move
+        return situation.legal[0]
 
     def reasons(self) -> str:
         """Returns the reasons for the best move, for the log."""
-        if self.situation is not None and len(self.situation.legal) == 1:
+        if self.situation is not None and self.situation.choices == 1:
             return "forced"
         if self.thought is None:
             return "no opinion"

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from agent.playing.messages import MOST_MISSED, Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 from agent.serving.clock import Clock, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match import Match, MatchOptions
+from agent.serving.pool import Pool
 from agent.web.gallery import Gallery
-from agent.worker.messages import MOST_MISSED, Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 from games.machine import Term
 from protocol.messages import LONGEST_CLOCK, Play, Start
-from tests.agent.serving.virtual import FakePool, FakeWorker, Run
+from tests.agent.serving.virtual import FakePool, FakeReference, FakeSearch, Run
 
 PLAY_CLOCK, MARGIN = 20, 0.5
 
@@ -33,7 +34,7 @@ class Silent(MatchJournal):
         super().__init__(Path("nowhere"))
         self.lines: list[dict[str, object]] = []
 
-    async def _append(self, line: dict[str, object], **how: object) -> None:  # type: ignore[override]
+    async def _append(self, line: dict[str, object], *_: object, **how: object) -> None:  # type: ignore[override]
         """Nothing is written: threads know no virtual time."""
         self.lines.append(line)
 
@@ -43,20 +44,25 @@ def left_over(*history: Received, silence: float = 1.0, answered: Term | None = 
     return UnfinishedMatch(START, history, 0, Silent(), answered, Checkpoint(), silence, (PLAY_CLOCK - MARGIN,) * 3)
 
 
-def revived(worker: FakeWorker, found: UnfinishedMatch) -> Match:
+def pool_of(search: FakeSearch) -> Pool:
+    """A pool of this search and of references that are as slow."""
+    return FakePool(FakeReference(delay=search.delay), search)  # type: ignore[return-value]
+
+
+def revived(search: FakeSearch, found: UnfinishedMatch) -> Match:
     """Takes a match up again."""
-    match = Match(found.start, FakePool(worker), MatchOptions(Clock(MARGIN)), found=found)  # type: ignore[arg-type]
+    match = Match(found.start, pool_of(search), MatchOptions(Clock(MARGIN)), found=found)
     match.resume()
     return match
 
 
-def new_match(worker: FakeWorker, start: Start = START) -> Match:
-    """A match of one worker."""
-    return Match(start, FakePool(worker), MatchOptions(Clock(MARGIN)))  # type: ignore[arg-type]
+def new_match(search: FakeSearch, start: Start = START) -> Match:
+    """A match with this search."""
+    return Match(start, pool_of(search), MatchOptions(Clock(MARGIN)))
 
 
 def received(commands: list[Command]) -> list[Received]:
-    """Messages that a worker was told."""
+    """Messages that a process was told."""
     told: list[Received] = []
     for command in commands:
         if isinstance(command, Begin):
@@ -70,11 +76,11 @@ def test_outage_within_a_turn_raises_no_doubt(in_virtual_time: Run) -> None:
     """If the next message comes when it is due, nothing was missed."""
 
     async def course() -> None:
-        worker = FakeWorker(1)
-        match = revived(worker, left_over(("a", "c"), silence=PLAY_CLOCK - 1.0, answered="b"))
+        search = FakeSearch(1)
+        match = revived(search, left_over(("a", "c"), silence=PLAY_CLOCK - 1.0, answered="b"))
         await asyncio.sleep(1.0)
         await match.play(Play("m", ("b", "c")), now())
-        assert received(worker.commands) == [("a", "c"), ("b", "c")]
+        assert received(search.commands) == [("a", "c"), ("b", "c")]
         match.abort()
 
     in_virtual_time(course())
@@ -84,15 +90,15 @@ def test_outage_within_a_turn_raises_no_doubt(in_virtual_time: Run) -> None:
 def test_outage_in_which_turns_may_have_been_missed(
     in_virtual_time: Run, silence: float, own: Term, missed: float
 ) -> None:
-    """After too much time, or with another move for us, the worker learns of the doubt, and of our answers while it
+    """After too much time, or with another move for us, the search learns of the doubt, and of our answers while it
     lasts."""
 
     async def course() -> None:
-        worker = FakeWorker(1)
-        match = revived(worker, left_over(("a", "c"), silence=silence, answered="b"))
+        search = FakeSearch(1)
+        match = revived(search, left_over(("a", "c"), silence=silence, answered="b"))
         await asyncio.sleep(0.1)
         await match.play(Play("m", (own, "d")), now())
-        (_, told) = received(worker.commands)
+        (_, told) = received(search.commands)
         assert isinstance(told, Judged)
         assert (told.moves, told.answered) == ((own, "d"), "b")
         assert told.missed == pytest.approx(missed, abs=0.01)
@@ -105,10 +111,10 @@ def test_answer_of_before_the_outage_is_repeated(in_virtual_time: Run) -> None:
     """A PLAY repeated after an outage gets an answer."""
 
     async def course() -> None:
-        worker = FakeWorker(1)
-        match = revived(worker, left_over(("a", "c"), answered="a"))
+        search = FakeSearch(1)
+        match = revived(search, left_over(("a", "c"), answered="a"))
         assert await match.play(Play("m", ("a", "c")), now()) == "a"
-        assert received(worker.commands) == [("a", "c")]
+        assert received(search.commands) == [("a", "c")]
         match.abort()
 
     in_virtual_time(course())
@@ -134,7 +140,7 @@ def test_legal_moves_are_waited_for_after_an_outage(
     """
 
     async def course() -> None:
-        match = revived(FakeWorker(1, delay=needed - waited), left_over(("a", "c"), answered="b"))
+        match = revived(FakeSearch(1, delay=needed - waited), left_over(("a", "c"), answered="b"))
         begin = now() - waited
         move = await match.play(Play("m", ("b", "c")), begin)
         assert now() - begin == pytest.approx(answered, abs=1e-6)
@@ -146,18 +152,18 @@ def test_legal_moves_are_waited_for_after_an_outage(
 
 
 def test_what_is_seen_is_passed_on(in_virtual_time: Run) -> None:
-    """In both forms of GDL-II, the worker is told percepts and our move."""
+    """In both forms of GDL-II, the search is told percepts and our move."""
 
     async def course() -> None:
-        worker = FakeWorker(1)
-        match = new_match(worker, HIDDEN)
+        search = FakeSearch(1)
+        match = new_match(search, HIDDEN)
         assert await match.start(now())
         await match.play(Play("m", None), now())
         await match.play(Play("m", (("saw", "c"),)), now())
         await match.play(Play("m", None, 2, "a", ("d",)), now())
         await match.play(Play("m", None), now())
         expected = [Unseen("b", (("saw", "c"),)), Unseen("a", ("d",)), Unseen("b", ())]
-        assert received(worker.commands) == expected
+        assert received(search.commands) == expected
         match.abort()
 
     in_virtual_time(course())
@@ -167,16 +173,16 @@ def test_number_of_a_turn_tells_how_many_were_missed(in_virtual_time: Run) -> No
     """However many they are, a message is one command, one line of the journal and one entry on the page."""
 
     async def course() -> None:
-        worker, journal, gallery = FakeWorker(1), Silent(), Gallery()
+        search, journal, gallery = FakeSearch(1), Silent(), Gallery()
         options = MatchOptions(Clock(MARGIN), gallery=gallery)
-        match = Match(HIDDEN, FakePool(worker), options, journal)  # type: ignore[arg-type]
+        match = Match(HIDDEN, pool_of(search), options, journal)
         assert await match.start(now())
         await match.play(Play("m", None, 0, None, ()), now())
         await match.play(Play("m", None, 3, "a", ()), now())
         assert match.turn_number == 3
         await match.play(Play("m", None, LONGEST_CLOCK, "b", ()), now())
         assert match.turn_number == 3 + MOST_MISSED + 1
-        assert received(worker.commands) == [Unseen("a", (), 2), Unseen("b", (), MOST_MISSED)]
+        assert received(search.commands) == [Unseen("a", (), 2), Unseen("b", (), MOST_MISSED)]
         assert [line["number"] for line in journal.lines if "number" in line] == [3, match.turn_number]
         (transcript,) = gallery.transcripts
         assert [step["turn"] for step in transcript.view()["steps"]] == [0, 3, match.turn_number]
@@ -186,15 +192,15 @@ def test_number_of_a_turn_tells_how_many_were_missed(in_virtual_time: Run) -> No
     in_virtual_time(course())
 
 
-def test_worker_that_joins_is_told_what_was_missed_since_the_last_known_state(in_virtual_time: Run) -> None:
+def test_process_that_joins_is_told_what_was_missed_since_the_last_known_state(in_virtual_time: Run) -> None:
     """A missed turn has a number, but no entry of its own."""
 
     async def course() -> None:
-        worker = FakeWorker(1)
+        search = FakeSearch(1)
         found = left_over(Unseen("a", (), 2), Unseen("b", (), 7))
-        match = revived(worker, replace(found, start=HIDDEN, checkpoint=Checkpoint(3)))
+        match = revived(search, replace(found, start=HIDDEN, checkpoint=Checkpoint(3)))
         await match.play(Play("m", None, 12, "b", ()), now())
-        assert received(worker.commands) == [Unseen("b", (), 7), Unseen("b", ())]
+        assert received(search.commands) == [Unseen("b", (), 7), Unseen("b", ())]
         match.abort()
 
     in_virtual_time(course())
@@ -204,11 +210,11 @@ def test_worker_that_joins_is_told_what_was_missed_since_the_last_known_state(in
 def test_part_of_the_margin_is_waited_for_where_no_move_is_known(
     in_virtual_time: Run, late: float, waits: float
 ) -> None:
-    """A slow worker may report the legal moves a little after the deadline."""
+    """A slow process may tell the legal moves a little after the deadline."""
 
     async def course() -> None:
-        worker = FakeWorker(1, delay=PLAY_CLOCK - MARGIN + late)
-        match = new_match(worker)
+        search = FakeSearch(1, delay=PLAY_CLOCK - MARGIN + late)
+        match = new_match(search)
         assert await match.start(now())
         await asyncio.sleep(60.0)
         await match.play(Play("m", None), now())

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.playing.messages import Checkpoint, Judged, Unseen
 from agent.serving import journal, moments
 from agent.serving.journal import Journal, MatchJournal, UnfinishedMatch
 from agent.serving.moments import Moment
-from agent.worker.messages import Checkpoint, Judged, Unseen
 from protocol.messages import Start
 
 START = Start("a/b.1", "x", (("role", "x"), ("<=", "terminal", ("true", ("f", "?X")))), 30, 15)
@@ -54,7 +54,7 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
     await match.received(Unseen("noop", (("saw", "x"),)), 3)
     await match.received(Judged(("left", "right"), "left", 1.5), 4)
     await match.received(Unseen("noop", missed=7), 12)
-    await match.reached(Checkpoint(12, frozenset({"done"})))
+    await match.reached(Checkpoint(12, b'["done"]'))
     match.close()
     found = left(tmp_path)
     assert (found.start, found.start.listed) == (START, start.listed)
@@ -238,7 +238,7 @@ async def test_joint_move_is_on_the_disk_before_it_is_acted_on(tmp_path: Path, m
     await match.distrusted(1)
     assert [line["distrust"] for line in synced[2:]] == [1]
     await match.answered("left", 1)
-    await match.reached(Checkpoint(1, frozenset(["over"])))
+    await match.reached(Checkpoint(1, b'["over"]'))
     assert len(synced) == 3
     match.close()
 
@@ -250,7 +250,7 @@ async def test_last_state_and_answer_are_found_again(tmp_path: Path) -> None:
     found = left(tmp_path)
     assert (found.answered, found.checkpoint) == ("left", Checkpoint())
     await match.received(("left",), 1)
-    state = Checkpoint(1, frozenset([("cell", ("at", "1"), "b"), "over"]), ("up",))
+    state = Checkpoint(1, b'[["cell", ["at", "1"], "b"], "over"]', ("up",))
     await match.reached(state)
     found = left(tmp_path)
     assert (found.answered, found.checkpoint) == (None, state)
@@ -312,7 +312,7 @@ async def test_failing_disk_does_not_stop_a_match(tmp_path: Path, caplog: pytest
 async def test_match_ends_also_where_its_file_cannot_be_removed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A file that cannot be removed raises nothing: the match's worker must be released."""
+    """A file that cannot be removed raises nothing: the match's processes must be released."""
     match = Journal(tmp_path / "journal").match(START.match_id)
     await match.start(START)
     (tmp_path / "journal").rename(tmp_path / "aside")

@@ -1,24 +1,26 @@
-"""One match at its deadlines, to the instant: workers that are slow, hang, die or rest, in virtual time."""
+"""One match at its deadlines, to the instant: processes that are slow, hang, die or are wrong, in virtual time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agent.playing.messages import Begin, Distrusted, Place, Report, Rest, Thought, Turn
+from agent.search.engine import Opinion
 from agent.serving import journal
 from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal, MatchJournal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
+from agent.serving.starting import SEARCH, Kind
 from agent.serving.turn import MatchTurn
-from agent.worker.messages import Begin, Prepared, Rest, Turn
 from games.machine import Term
 from protocol.messages import LONGEST_CLOCK, Play, Start
-from tests.agent.serving.virtual import FakePool, FakeWorker, Run
+from tests.agent.serving.virtual import FakePool, FakeProcess, FakeReference, FakeSearch, Run, situation
 
 START_CLOCK, PLAY_CLOCK, MARGIN = 60, 20, 0.5
 
@@ -27,9 +29,11 @@ RULES = (("role", "x"), ("role", "y"), ("legal", "x", "a"), ("legal", "x", "b"),
 START = Start("m", "x", RULES, START_CLOCK, PLAY_CLOCK)
 
 
-def new_match(*workers: FakeWorker, ponder: bool = True, pool: FakePool | None = None, start: Start = START) -> Match:
-    """A match with these workers, in the order in which they are called, or with those of a pool."""
-    return Match(start, pool or FakePool(*workers), MatchOptions(Clock(MARGIN), ponder))  # type: ignore[arg-type]
+def new_match(
+    *processes: FakeProcess, ponder: bool = True, pool: FakePool | None = None, start: Start = START
+) -> Match:
+    """A match with these processes, in the order in which they are called, or with those of a pool."""
+    return Match(start, pool or FakePool(*processes), MatchOptions(Clock(MARGIN), ponder))  # type: ignore[arg-type]
 
 
 async def play(match: Match, *moves: Term) -> tuple[Term, float]:
@@ -48,7 +52,7 @@ def test_reply_leaves_at_the_deadline(in_virtual_time: Run) -> None:
     """With a choice to make, each reply leaves exactly when the clock less the margin is over."""
 
     async def course() -> None:
-        match = new_match(FakeWorker(1, delay=0.1))
+        match = new_match(FakeSearch(1, delay=0.1))
         begin = now()
         assert await match.start(begin)
         assert now() - begin == pytest.approx(0.1)
@@ -66,7 +70,7 @@ def test_message_that_waited_has_less_time(in_virtual_time: Run) -> None:
     """The clock runs from the message's first byte, not from when it is looked at."""
 
     async def course() -> None:
-        match = new_match(FakeWorker(1))
+        match = new_match(FakeSearch(1))
         assert await match.start(now())
         begin = now()
         await match.play(Play("m", None), begin - 5.0)
@@ -80,7 +84,7 @@ def test_reply_leaves_earlier_where_the_way_is_long(in_virtual_time: Run) -> Non
     """Once two messages have shown how long a round trip takes, two of them are kept back."""
 
     async def course() -> None:
-        match = new_match(FakeWorker(1))
+        match = new_match(FakeSearch(1))
         assert await match.start(now())
         for number, moves in enumerate((None, ("b", "c"), ("b", "d"))):
             begin = now()
@@ -99,7 +103,7 @@ def test_match_is_overdue_after_some_silent_clocks(in_virtual_time: Run) -> None
     """A manager has given the match up after three silent clocks and 20 s; a late one has not."""
 
     async def course() -> None:
-        match = new_match(FakeWorker(1))
+        match = new_match(FakeSearch(1))
         assert await match.start(now())
         await asyncio.sleep(3 * 60 + 19.0)
         assert not match.overdue
@@ -119,7 +123,7 @@ def test_proven_move_is_answered_at_once(in_virtual_time: Run) -> None:
     """A forced or proven move does not wait for the clock."""
 
     async def course() -> None:
-        match = new_match(FakeWorker(1, delay=0.1, proves=True))
+        match = new_match(FakeSearch(1, delay=0.1, proves=True))
         assert await match.start(now())
         assert (await play(match))[1] == pytest.approx(0.0, abs=0.2)
         assert (await play(match, "b", "c"))[1] == pytest.approx(0.1)
@@ -132,7 +136,7 @@ def test_set_up_that_takes_too_long_goes_on_during_play(in_virtual_time: Run, ca
     """START is answered when its clock less the margin is over, ready or not; PLAY with a legal move then."""
 
     async def course() -> None:
-        match = new_match(FakeWorker(1, prepares=False))
+        match = new_match(FakeSearch(1, prepares=False))
         begin = now()
         assert await match.start(begin)
         assert now() - begin == pytest.approx(START_CLOCK - MARGIN)
@@ -145,13 +149,17 @@ def test_set_up_that_takes_too_long_goes_on_during_play(in_virtual_time: Run, ca
     in_virtual_time(course())
 
 
-@pytest.mark.parametrize("loss", [FakeWorker.die, FakeWorker.hang])
-def test_worker_lost_during_a_turn(in_virtual_time: Run, loss: Callable[[FakeWorker], None]) -> None:
-    """A worker that dies or hangs is replaced; this turn and all later ones are answered in time."""
+@pytest.mark.parametrize("kind", [FakeReference, FakeSearch])
+@pytest.mark.parametrize("loss", [FakeProcess.die, FakeProcess.hang])
+def test_process_lost_during_a_turn(
+    in_virtual_time: Run, kind: type[FakeProcess], loss: Callable[[FakeProcess], None]
+) -> None:
+    """A process that dies or hangs is replaced; this turn and all later ones are answered in time."""
 
     async def course() -> None:
-        lost, spare = FakeWorker(1), FakeWorker(2, delay=1.0)
-        match = new_match(lost, spare)
+        lost, spare = kind(1), kind(2, delay=1.0)
+        others = () if kind is FakeSearch else (FakeSearch(3),)
+        match = new_match(lost, spare, *others)
         assert await match.start(now())
         assert (await play(match))[0] == "b"
         begin = now()
@@ -160,13 +168,13 @@ def test_worker_lost_during_a_turn(in_virtual_time: Run, loss: Callable[[FakeWor
         assert move == "b"
         assert at_the_deadline(seconds)
         assert lost.released
-        (first, *_) = spare.commands
-        assert isinstance(first, Begin)
-        # From the last situation that the lost one reported, with what is left of the turn.
-        assert first.checkpoint.turn + len(first.checkpoint.since) == 1
+        (first,) = spare.begun
+        # From the last situation told, with what is left of the turn.
+        assert (first.checkpoint.turn, first.checkpoint.since) == (1, ())
+        assert first.compile == (kind is FakeSearch)
         assert first.seconds is not None
         left = PLAY_CLOCK - MARGIN - 2.0
-        if loss is FakeWorker.die:
+        if loss is FakeProcess.die:
             assert first.seconds == pytest.approx(left)
         else:
             # Three seconds without a pulse, which comes twice a second.
@@ -176,54 +184,75 @@ def test_worker_lost_during_a_turn(in_virtual_time: Run, loss: Callable[[FakeWor
             move, seconds = await play(match, *moves)
             assert move == "b"
             assert at_the_deadline(seconds)
+        assert [command.joint_move for command in spare.commands[1:]] == [("b", "d"), ("a", "c")]  # type: ignore[union-attr]
         match.abort()
 
     in_virtual_time(course())
 
 
-def test_worker_that_hangs_from_the_beginning_is_replaced(in_virtual_time: Run) -> None:
+def test_process_that_hangs_from_the_beginning_is_replaced(in_virtual_time: Run) -> None:
     """Its first sign of life is waited for eight seconds: it checks the rules first."""
 
     async def course() -> None:
-        hanging, spare = FakeWorker(1), FakeWorker(2)
+        hanging, spare = FakeSearch(1), FakeSearch(2)
         hanging.hang()
         begin = now()
         assert await new_match(hanging, spare).start(begin)
         assert 8.0 < now() - begin < 9.0
         assert hanging.released
-        assert begun(spare)
+        assert spare.begun
 
     in_virtual_time(course())
 
 
-def test_match_goes_on_without_a_circuit_that_may_kill_workers(in_virtual_time: Run) -> None:
-    """From the second loss on, workers are told not to compile; after 21 losses no other worker is called."""
+def test_match_goes_on_without_a_circuit_that_may_kill_searches(in_virtual_time: Run) -> None:
+    """From the second loss on, searches are told not to compile; after 21 losses no other one is called."""
 
     async def course() -> None:
-        workers = [FakeWorker(number) for number in range(30)]
-        match = new_match(*workers)
+        searches = [FakeSearch(number) for number in range(30)]
+        match = new_match(*searches)
         assert await match.start(now())
-        for worker in workers:
-            if begun(worker):
-                worker.die()
+        for search in searches:
+            if search.begun:
+                search.die()
                 await asyncio.sleep(0.1)
-        compiling = [begin.compile for worker in workers for begin in begun(worker)]
+        compiling = [begin.compile for search in searches for begin in search.begun]
         assert compiling == [True, True] + [False] * 19
-        assert at_the_deadline((await play(match))[1])
+        move, seconds = await play(match)
+        assert move == "b"
+        assert at_the_deadline(seconds)
         match.abort()
 
     in_virtual_time(course())
 
 
-def test_worker_lost_with_no_other_there(in_virtual_time: Run) -> None:
-    """Without any worker the answer is one of the last legal moves known, and in time."""
+def test_search_lost_with_no_other_there(in_virtual_time: Run) -> None:
+    """The reference knows a legal move."""
 
     async def course() -> None:
-        lost = FakeWorker(1)
+        lost = FakeSearch(1)
         match = new_match(lost)
         assert await match.start(now())
         assert (await play(match))[0] == "b"
         lost.die()
+        move, seconds = await play(match, "b", "c")
+        assert move == "a"
+        assert at_the_deadline(seconds)
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_both_processes_lost_with_no_others_there(in_virtual_time: Run) -> None:
+    """Without any process the answer is one of the last legal moves known, and in time."""
+
+    async def course() -> None:
+        reference, search = FakeReference(1), FakeSearch(2)
+        match = new_match(reference, search)
+        assert await match.start(now())
+        assert (await play(match))[0] == "b"
+        reference.die()
+        search.die()
         move, seconds = await play(match, "b", "c")
         assert move == "a", "not the move that was made just now"
         assert at_the_deadline(seconds)
@@ -232,46 +261,177 @@ def test_worker_lost_with_no_other_there(in_virtual_time: Run) -> None:
     in_virtual_time(course())
 
 
-def test_standby_is_called_for_a_slow_worker(in_virtual_time: Run) -> None:
-    """A worker without legal moves for a part of the turn gets another beside it; the faster one stays."""
+def test_search_whose_state_differs_is_replaced(in_virtual_time: Run) -> None:
+    """The interpreter is right: the next search trusts one circuit less, and begins where the reference is."""
 
     async def course() -> None:
-        slow, spare = FakeWorker(1, delay=15.0), FakeWorker(2, delay=1.0)
-        match = new_match(slow, spare)
+        wrong, right = FakeSearch(1, wrong=True, move="c"), FakeSearch(2)
+        match = new_match(FakeReference(delay=0.2), wrong, right)
+        assert await match.start(now())
+        await asyncio.sleep(1.0)
+        assert wrong.released
+        assert (told(wrong), told(right)) == (0, 1)
+        for moves in ((), ("b", "c")):
+            assert (await play(match, *moves))[0] == "b"
+        assert not right.released
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_answers_are_legal_whatever_the_search_believes(in_virtual_time: Run) -> None:
+    """Searches that all have another state cost strength; a move of theirs counts where it is legal by chance."""
+
+    async def course() -> None:
+        for move, answers in (("c", "aaa"), ("b", "baa")):
+            searches = [FakeSearch(number, wrong=True, proves=True, move=move) for number in range(30)]
+            match = new_match(*searches)
+            assert await match.start(now())
+            for moves, answer in zip(((), ("b", "c"), ("b", "d")), answers, strict=True):
+                given, seconds = await play(match, *moves)
+                assert given == answer
+                assert at_the_deadline(seconds)
+            assert sum(bool(search.begun) for search in searches) == 21
+            match.abort()
+
+    in_virtual_time(course())
+
+
+def test_search_that_has_spoken_alone_is_believed(in_virtual_time: Run) -> None:
+    """Its legal moves count until the reference has told its own, which count then."""
+
+    async def course() -> None:
+        reference = FakeReference(delay=25.0, legal=("a", "d"))
+        match = new_match(reference, FakeSearch(1))
         assert await match.start(now())
         assert (await play(match))[0] == "b"
-        begin = now()
-        move, seconds = await play(match, "b", "c")
+        assert (await play(match, "b", "c"))[0] == "b"
+        reference.delay = 10.0
+        assert (await play(match, "b", "d"))[0] == "a"
+        match.abort()
+
+    in_virtual_time(course())
+
+
+@pytest.mark.parametrize(("clock", "patience"), [(20, 0.25), (3, 0.25), (1, 0.05)])
+def test_final_opinion_waits_a_moment_for_the_reference(in_virtual_time: Run, clock: int, patience: float) -> None:
+    """A quarter of a second, or a tenth of a short turn: the search may be wrong."""
+
+    async def course() -> None:
+        reference = FakeReference(delay=0.01)
+        match = new_match(reference, FakeSearch(1, proves=True), start=replace(START, play_clock=clock))
+        assert await match.start(now())
+        await asyncio.sleep(1.0)
+        assert (await play(match))[1] == pytest.approx(0.0)
+        assert (await play(match, "b", "c"))[1] == pytest.approx(0.01)
+        reference.delay = 50.0
+        assert await play(match, "b", "d") == ("b", pytest.approx(patience))
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_final_opinion_of_a_wrong_search_ends_no_turn(in_virtual_time: Run) -> None:
+    """Where the reference finds it wrong in time, the turn goes on with another search."""
+
+    async def course() -> None:
+        reference, wrong = FakeReference(delay=0.1), FakeSearch(1, wrong=True, proves=True)
+        match = new_match(reference, wrong, FakeSearch(2, delay=1.0))
+        starting = asyncio.create_task(match.start(now()))
+        await asyncio.sleep(0.01)
+        move, seconds = await play(match)
         assert move == "b"
         assert at_the_deadline(seconds)
-        (first, *_) = spare.commands
-        assert isinstance(first, Begin)
-        assert first.seconds == pytest.approx((PLAY_CLOCK - MARGIN) * 0.8)
-        assert slow.released
-        assert now() == pytest.approx(begin + PLAY_CLOCK - MARGIN)
+        assert wrong.released
+        assert await starting
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def places(search: FakeSearch) -> list[int]:
+    """Returns the turns on which a search was told what to think about."""
+    return [command.turn for command in search.commands if isinstance(command, Place)]
+
+
+@pytest.mark.parametrize("delays", [(0.0, 0.5), (0.5, 0.0)])
+def test_search_that_has_lost_its_way_is_told_the_state(in_virtual_time: Run, delays: tuple[float, float]) -> None:
+    """Once, as soon as the reference knows it; then its opinions count."""
+
+    async def course() -> None:
+        reference, search = FakeReference(delay=delays[0]), FakeSearch(1, astray=True, delay=delays[1])
+        match = new_match(reference, search)
+        assert await match.start(now())
+        for moves in ((), ("b", "c"), ("b", "d")):
+            assert (await play(match, *moves))[0] == "b"
+        assert places(search) == [0, 1, 2]
+        assert not search.released
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_search_is_told_of_each_doubt(in_virtual_time: Run) -> None:
+    """Each sample of possible states is passed on, and the state when it is known after all."""
+
+    async def course() -> None:
+        reference, search = FakeReference(states=3), FakeSearch(1)
+        match = new_match(reference, search)
+        assert await match.start(now())
+        assert places(search) == [0]
+        playing = asyncio.create_task(play(match))
+        for states in (5, 1):
+            await asyncio.sleep(1.0)
+            reference.states = states
+            reference.report(reference.situation())
+        await playing
+        assert places(search) == [0, 0, 0]
+        assert not search.released
+        await play(match, "b", "c")
+        assert places(search) == [0, 0, 0]
+        match.abort()
+
+    in_virtual_time(course())
+
+
+def test_state_with_more_legal_moves_than_are_told(in_virtual_time: Run) -> None:
+    """A move that the situation does not name is answered if the search has the same state."""
+
+    class Many(FakeReference):
+        def answers(self, command: object) -> Iterable[Report]:
+            yield replace(situation(self.turn), legal=("a",), choices=5000)
+
+    async def course() -> None:
+        search = FakeSearch(1, move="z")
+        match = new_match(Many(), search)
+        assert await match.start(now())
+        assert (await play(match))[0] == "z"
+        search.report(Thought(0, b"another", Opinion("y", final=True), "fake"))
+        await asyncio.sleep(0.1)
+        assert match._turn.best_move() == "a"
         match.abort()
 
     in_virtual_time(course())
 
 
 @pytest.mark.parametrize("ponder", [True, False])
-def test_worker_is_told_to_rest_between_turns(in_virtual_time: Run, ponder: bool) -> None:
-    """With pondering off, the worker rests after each answer until the next turn; else never.
+def test_search_is_told_to_rest_between_turns(in_virtual_time: Run, ponder: bool) -> None:
+    """With pondering off, the search rests after each answer until the next turn; else never.
 
-    The start clock is used in any case. A worker that joins later rests as the first one does.
+    The start clock is used in any case. A process that joins later rests as the first one does.
     """
 
     async def course() -> None:
-        worker, second = FakeWorker(1), FakeWorker(2)
-        match = new_match(worker, second, ponder=ponder)
+        search, second = FakeSearch(1), FakeSearch(2)
+        match = new_match(search, second, ponder=ponder)
         assert await match.start(now())
         await play(match)
         await play(match, "b", "c")
-        worker.die()
+        search.die()
         await asyncio.sleep(1.0)
-        begins = [each.commands[0] for each in (worker, second)]
+        begins = [each.commands[0] for each in (search, second)]
         assert [begin.ponder for begin in begins if isinstance(begin, Begin)] == [True, ponder]
-        kinds = [type(command) for command in worker.commands[1:]]
+        kinds = [type(command) for command in search.commands[1:]]
         assert kinds == ([Turn, Turn] if ponder else [Rest, Turn, Rest, Turn, Rest])
         match.abort()
 
@@ -279,23 +439,23 @@ def test_worker_is_told_to_rest_between_turns(in_virtual_time: Run, ponder: bool
 
 
 def test_nobody_thinks_for_a_manager_that_does_not_go_on(in_virtual_time: Run) -> None:
-    """The worker rests after two play clocks and a minute of silence, but not if the manager has gone on meanwhile."""
+    """The search rests after two play clocks and a minute of silence, but not if the manager has gone on meanwhile."""
 
     async def course() -> None:
-        worker = FakeWorker(1)
-        match = new_match(worker)
+        search = FakeSearch(1)
+        match = new_match(search)
         assert await match.start(now())
         await play(match)
         await asyncio.sleep(90.0)
         await play(match, "b", "c")
         await asyncio.sleep(99.0)
-        assert not any(isinstance(command, Rest) for command in worker.commands)
+        assert not any(isinstance(command, Rest) for command in search.commands)
         await asyncio.sleep(2.0)
-        assert isinstance(worker.commands[-1], Rest)
+        assert isinstance(search.commands[-1], Rest)
         await play(match, "b", "d")
         match.abort()
         await asyncio.sleep(200.0)
-        kinds = [type(command) for command in worker.commands[1:]]
+        kinds = [type(command) for command in search.commands[1:]]
         assert kinds == [Turn, Turn, Rest, Turn]
 
     in_virtual_time(course())
@@ -306,142 +466,88 @@ def test_nobody_thinks_for_a_hundred_years(in_virtual_time: Run, asked: bool) ->
     """Whatever the clocks, nor for a manager that has sent nothing but START."""
 
     async def course() -> None:
-        worker = FakeWorker(1, proves=True)
+        search = FakeSearch(1, proves=True)
         start = replace(START, start_clock=LONGEST_CLOCK, play_clock=LONGEST_CLOCK)
-        match = new_match(worker, start=start)
+        match = new_match(search, start=start)
         assert await match.start(now())
         if asked:
             await asyncio.sleep(2 * 3600.0)
             await play(match)
         await asyncio.sleep(2 * 3600 + 59.0)
-        assert not any(isinstance(command, Rest) for command in worker.commands)
+        assert not any(isinstance(command, Rest) for command in search.commands)
         await asyncio.sleep(2.0)
-        assert isinstance(worker.commands[-1], Rest)
+        assert isinstance(search.commands[-1], Rest)
         match.abort()
 
     in_virtual_time(course())
 
 
-def test_worker_with_more_kernels_takes_over(in_virtual_time: Run) -> None:
-    """A second worker joins when there are more kernels, and plays as soon as it is prepared."""
+def test_search_with_more_kernels_takes_over(in_virtual_time: Run) -> None:
+    """When there are more kernels, another search goes on after the answer, once."""
 
     async def course() -> None:
-        first = FakeWorker(1, engine="plain", without={"circuit", "tree"})
-        second = FakeWorker(2, engine="better", without={"tree"}, delay=0.3)
-        pool = FakePool(first, second, without={"circuit", "tree"})
+        first = FakeSearch(1, without={"circuit", "tree"})
+        second, third = FakeSearch(2, without={"tree"}, delay=0.3), FakeSearch(3, without={"tree"})
+        pool = FakePool(first, second, third, without={"circuit", "tree"})
         match = new_match(pool=pool)
         assert await match.start(now())
         await play(match)
-        assert not begun(second)
+        assert not second.begun
         pool.without = frozenset({"tree"})
         move, seconds = await play(match, "b", "c")
         assert move == "b"
         assert at_the_deadline(seconds)
-        assert [worker.released for worker in (first, second)] == [True, False]
-        assert begun(second)[0].checkpoint.turn + len(begun(second)[0].checkpoint.since) == 1
-        assert [begin.compile for worker in (first, second) for begin in begun(worker)] == [False, True]
+        await asyncio.sleep(0.1)
+        assert [search.released for search in (first, second)] == [True, False]
+        assert (second.begun[0].checkpoint.turn, second.begun[0].checkpoint.since) == (1, ())
+        assert [begin.compile for search in (first, second) for begin in search.begun] == [False, True]
         assert (await play(match, "b", "d"))[0] == "b"
         assert sum(isinstance(command, Turn) for command in second.commands) == 1
+        assert not third.begun
         match.abort()
 
     in_virtual_time(course())
 
 
-class NoBetter(FakePool):
-    """A pool whose workers never get warm with all kernels."""
-
-    async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
-        """Returns the next worker, or never returns."""
-        if latest:
-            await asyncio.Event().wait()
-        return await super().acquire(latest, patience)
-
-
-@pytest.mark.parametrize(
-    "event",
-    ["none comes", "it changes nothing", "it dies", "it proves, takes over", "it proves and the first hangs"],
-)
-def test_worker_with_more_kernels_costs_no_answer(in_virtual_time: Run, event: str) -> None:
-    """Whatever becomes of the worker with more kernels, and of the first one meanwhile, each answer is good.
-
-    What it has proven beside the first one counts as soon as it plays.
-    """
-
-    async def course() -> None:
-        before = asyncio.all_tasks()
-        proves = event.startswith("it proves")
-        first = FakeWorker(1, without={"reversi"})
-        second, third = FakeWorker(2, prepares=event == "it changes nothing", proves=proves), FakeWorker(3)
-        match = new_match(pool=(NoBetter if event == "none comes" else FakePool)(first, second, third))
-        assert await match.start(now())
-        await asyncio.sleep(1.0)
-        assert bool(begun(second)) == (event != "none comes")
-        if event == "none comes":
-            first.die()
-        elif event == "it dies":
-            second.die()
-        elif event == "it proves, takes over":
-            asyncio.get_running_loop().call_later(3.0, second._pass_on, Prepared("better", True))
-        elif proves:
-            first.hang()
-        for moves in ((), ("b", "c"), ("b", "d")):
-            move, seconds = await play(match, *moves)
-            assert move == "b"
-            assert at_the_deadline(seconds) != proves
-            assert bool(moves) or not proves or 2.5 < seconds < 8.0
-        assert not begun(third)
-        match.abort()
-        await asyncio.sleep(10.0)
-        assert asyncio.all_tasks() == before
-
-    in_virtual_time(course())
-
-
-def test_worker_that_comes_when_all_is_over_is_kept_for_others(in_virtual_time: Run) -> None:
-    """A worker that was not told of the match goes back to the pool."""
+def test_search_that_comes_when_all_is_over_is_kept_for_others(in_virtual_time: Run) -> None:
+    """A process that was not told of the match stays in the pool."""
 
     class Slow(FakePool):
-        async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
+        async def acquire(self, kind: Kind) -> FakeProcess:
             await asyncio.sleep(1.0)
-            return await super().acquire(latest, patience)
+            return await super().acquire(kind)
 
     async def course() -> None:
-        worker = FakeWorker(1)
-        match = new_match(pool=(pool := Slow(worker)))
+        search = FakeSearch(1)
+        match = new_match(pool=(pool := Slow(search)))
         starting = asyncio.create_task(match.start(now()))
         await asyncio.sleep(0.5)
         match.abort()
         await asyncio.sleep(1.0)
-        assert not worker.released
-        assert await pool.acquire() is worker
+        assert not search.released
+        assert await pool.acquire(SEARCH) is search
         await starting
 
     in_virtual_time(course())
 
 
-def begun(worker: FakeWorker) -> list[Begin]:
-    """Returns the command with which a worker was told to take part."""
-    return [command for command in worker.commands if isinstance(command, Begin)]
-
-
-def told(worker: FakeWorker) -> int:
-    """Returns the number of circuits that a worker was told are wrong."""
-    begin = worker.commands[0]
+def told(search: FakeSearch) -> int:
+    """Returns the number of circuits that a search was told are wrong."""
+    begin = search.commands[0]
     assert isinstance(begin, Begin)
     return begin.distrust
 
 
-def test_worker_that_replaces_another_is_told_of_wrong_circuits(in_virtual_time: Run) -> None:
-    """A circuit that a lost worker found wrong is not trusted again."""
+def test_search_that_replaces_another_is_told_of_wrong_circuits(in_virtual_time: Run) -> None:
+    """A circuit that the search itself has found wrong is not trusted again."""
 
     async def course() -> None:
-        lost, spare = FakeWorker(1), FakeWorker(2)
+        lost, spare = FakeSearch(1), FakeSearch(2)
         match = new_match(lost, spare)
         assert await match.start(now())
-        lost.distrust(1)
+        lost.report(Distrusted(1))
         await asyncio.sleep(0.1)
-        lost.die()
-        await asyncio.sleep(0.1)
+        assert lost.released
         assert (told(lost), told(spare)) == (0, 1)
         match.abort()
 
@@ -454,7 +560,7 @@ class SlowDisk(MatchJournal):
     def __init__(self) -> None:
         super().__init__(Path("nowhere"))
 
-    async def _append(self, line: dict[str, object], **_: object) -> None:
+    async def _append(self, line: dict[str, object], *_: object, **how: object) -> None:  # type: ignore[override]
         await asyncio.sleep(1.0)
 
     def remove(self) -> None:
@@ -462,11 +568,11 @@ class SlowDisk(MatchJournal):
 
 
 def test_joint_move_is_noted_before_it_is_acted_on(in_virtual_time: Run) -> None:
-    """Workers learn of a joint move when the journal has it: a restarted server knows all that was answered to."""
+    """Processes learn of a joint move when the journal has it: a restarted server knows all that was answered to."""
 
     async def course() -> None:
-        worker = FakeWorker(1)
-        match = Match(START, FakePool(worker), MatchOptions(Clock(MARGIN)), SlowDisk())  # type: ignore[arg-type]
+        search = FakeSearch(1)
+        match = Match(START, FakePool(search), MatchOptions(Clock(MARGIN)), SlowDisk())  # type: ignore[arg-type]
         begin = now()
         assert await match.start(begin)
         assert now() - begin == pytest.approx(1.0)
@@ -474,7 +580,7 @@ def test_joint_move_is_noted_before_it_is_acted_on(in_virtual_time: Run) -> None
         playing = asyncio.create_task(play(match, "b", "c"))
         for waited, turns in ((0.9, 1), (0.2, 2)):
             await asyncio.sleep(waited)
-            assert sum(isinstance(command, Turn) for command in worker.commands) == turns
+            assert sum(isinstance(command, Turn) for command in search.commands) == turns
         assert at_the_deadline((await playing)[1])
         match.abort()
 
@@ -485,10 +591,10 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     """A restarted server does not trust circuits found wrong before."""
     monkeypatch.setattr(journal, "PATIENCE", 120.0)
     options = MatchOptions(Clock(MARGIN))
-    before, after = FakeWorker(1), FakeWorker(2, proves=True)
+    before, after = FakeSearch(1), FakeSearch(2, proves=True)
     match = Match(START, FakePool(before), options, Journal(tmp_path).match("m"))  # type: ignore[arg-type]
     assert await match.start(now())
-    before.distrust(1)
+    before.report(Distrusted(1))
     while not match._history.noting:
         await asyncio.sleep(0.0)
     await asyncio.gather(*match._history.noting)
@@ -506,7 +612,7 @@ def test_failure_in_finding_an_answer_costs_no_legal_move(
     """The best move known is sent, also to a repeated PLAY; the log has the error, and the match goes on."""
 
     async def course() -> None:
-        match = new_match(FakeWorker(1))
+        match = new_match(FakeSearch(1))
         assert await match.start(now())
         with monkeypatch.context() as patch:
             patch.setattr(MatchTurn, "reasons", lambda turn: 1 / 0)

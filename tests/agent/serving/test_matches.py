@@ -1,19 +1,20 @@
-"""The player and its matches, in virtual time; objects stand in for worker processes."""
+"""The player and its matches, in virtual time; objects stand in for the processes of matches."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 import pytest
 
+from agent.playing.messages import Begin, Command, Refused, Report, Rewind, Turn
 from agent.search.kernel_groups import GENERAL, playing
 from agent.serving import history
 from agent.serving import match as matches
 from agent.serving.clock import now
 from agent.serving.player import MOST_STARTS, Player, ServeOptions
-from agent.worker.messages import Begin, Command, Refused, Rewind, Turn
+from agent.serving.starting import REFERENCE, SEARCH
 from games.machine import Term
 from protocol.messages import (
     LONGEST_CLOCK,
@@ -34,7 +35,7 @@ from protocol.messages import (
     parse,
 )
 from protocol.server import Received
-from tests.agent.serving.virtual import FakePool, FakeWorker, fake_player, run
+from tests.agent.serving.virtual import FakePool, FakeProcess, FakeReference, FakeSearch, fake_player, run
 
 RULES: tuple[Term, ...] = (("role", "x"), ("role", "y"), ("legal", "x", "a"), ("legal", "x", "b"), ("legal", "y", "c"))
 
@@ -63,10 +64,10 @@ Course = Callable[[Manager], Awaitable[None]]
 
 @pytest.fixture
 def against(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakePool]:
-    """Runs the course of a manager's matches with a player of these workers."""
+    """Runs the course of a manager's matches with a player of these processes."""
 
-    def against(course: Course, *workers: FakeWorker) -> FakePool:
-        pool = fake_player(monkeypatch, *workers)
+    def against(course: Course, *processes: FakeProcess) -> FakePool:
+        pool = fake_player(monkeypatch, *processes)
 
         async def whole() -> None:
             player = Player(ServeOptions(workers=2, margin=0.5))
@@ -80,7 +81,7 @@ def against(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakePool]:
     return against
 
 
-def test_as_many_matches_as_workers(against: Callable[..., FakePool]) -> None:
+def test_as_many_matches_as_allowed(against: Callable[..., FakePool]) -> None:
     """Two matches are played at once, a third START is refused, INFO says busy meanwhile."""
 
     async def course(manager: Manager) -> None:
@@ -97,7 +98,7 @@ def test_as_many_matches_as_workers(against: Callable[..., FakePool]) -> None:
         assert await manager.send(replace(START, match_id="o")) == Ready()
         assert await manager.send(Stop("n")) == Done()
 
-    against(course, *map(FakeWorker, range(3)))
+    against(course, *map(FakeSearch, range(3)))
 
 
 def test_replies_are_spelled_as_the_rules(against: Callable[..., FakePool]) -> None:
@@ -110,14 +111,14 @@ def test_replies_are_spelled_as_the_rules(against: Callable[..., FakePool]) -> N
         assert await manager.send(Play("m")) == MoveReply(("b",))
         assert await manager.send(Play("m", (("b",), ("c",)))) == MoveReply(("b",))
 
-    worker = FakeWorker(0)
-    against(course, worker)
-    assert joint_moves(worker) == [None, ("b", "c")]
+    search = FakeSearch(0)
+    against(course, search)
+    assert joint_moves(search) == [None, ("b", "c")]
 
 
 @pytest.mark.parametrize("missing", GENERAL)
 def test_available_means_with_what_any_game_may_need(against: Callable[..., FakePool], missing: str) -> None:
-    """While such kernels are being compiled, or the spare worker loads them, INFO says busy; START is accepted.
+    """While such kernels are being compiled, or the spare search loads them, INFO says busy; START is accepted.
 
     It does not wait for native families, nor for what cannot be compiled.
     """
@@ -137,7 +138,7 @@ def test_available_means_with_what_any_game_may_need(against: Callable[..., Fake
         assert not await manager.is_available()
         assert player.kernels == frozenset()
 
-    against(course, FakeWorker(1))
+    against(course, FakeSearch(1))
 
 
 def test_silent_match_is_closed(against: Callable[..., FakePool]) -> None:
@@ -150,10 +151,10 @@ def test_silent_match_is_closed(against: Callable[..., FakePool]) -> None:
         assert len(manager.player.matches) == 1
         await asyncio.sleep(12.0)
         assert manager.player.matches == ()
-        assert worker.released
+        assert search.released
 
-    worker = FakeWorker(1, proves=True)
-    against(course, worker)
+    search = FakeSearch(1, proves=True)
+    against(course, search)
 
 
 def test_silent_match_makes_room_at_once(against: Callable[..., FakePool]) -> None:
@@ -168,7 +169,7 @@ def test_silent_match_makes_room_at_once(against: Callable[..., FakePool]) -> No
         assert await manager.send(replace(START, match_id="o")) == Ready()
         assert [match.match_id for match in manager.player.matches] == ["n", "o"]
 
-    against(course, *map(FakeWorker, range(3)))
+    against(course, *map(FakeSearch, range(3)))
 
 
 def test_clock_of_a_hundred_years_holds_no_place_for_long(
@@ -197,7 +198,7 @@ def test_clock_of_a_hundred_years_holds_no_place_for_long(
             assert await manager.send(Play(name, None if name == "c" else ("b", "c"))) == MoveReply("b")
             await asyncio.sleep(60.0)
 
-    against(course, *(FakeWorker(pid, proves=True) for pid in range(3)))
+    against(course, *(FakeSearch(pid, proves=True) for pid in range(3)))
 
 
 def test_repeated_messages_change_nothing(against: Callable[..., FakePool]) -> None:
@@ -213,9 +214,9 @@ def test_repeated_messages_change_nothing(against: Callable[..., FakePool]) -> N
         (match,) = manager.player.matches
         assert match.turn_number == 1
 
-    worker = FakeWorker(1)
-    against(course, worker)
-    assert joint_moves(worker) == [None, ("b", "c")]
+    search = FakeSearch(1)
+    against(course, search)
+    assert joint_moves(search) == [None, ("b", "c")]
 
 
 def test_manager_may_start_the_same_match_again(against: Callable[..., FakePool]) -> None:
@@ -230,9 +231,9 @@ def test_manager_may_start_the_same_match_again(against: Callable[..., FakePool]
         (match,) = manager.player.matches
         assert match.turn_number == 0
 
-    worker = FakeWorker(1)
-    against(course, worker)
-    assert sum(isinstance(command, Rewind) for command in worker.commands) == 1
+    search = FakeSearch(1)
+    against(course, search)
+    assert sum(isinstance(command, Rewind) for command in search.commands) == 1
 
 
 def test_managers_joint_move_is_the_truth(against: Callable[..., FakePool]) -> None:
@@ -243,9 +244,9 @@ def test_managers_joint_move_is_the_truth(against: Callable[..., FakePool]) -> N
         assert await manager.send(Play("m")) == MoveReply("b")
         await manager.send(Play("m", ("a", "c")))
 
-    worker = FakeWorker(1)
-    against(course, worker)
-    assert joint_moves(worker) == [None, ("a", "c")]
+    search = FakeSearch(1)
+    against(course, search)
+    assert joint_moves(search) == [None, ("a", "c")]
 
 
 def test_another_match_of_the_same_name(against: Callable[..., FakePool]) -> None:
@@ -259,34 +260,32 @@ def test_another_match_of_the_same_name(against: Callable[..., FakePool]) -> Non
         assert first.released
         assert [match.start_message.play_clock for match in manager.player.matches] == [30]
 
-    first = FakeWorker(1)
-    against(course, first, FakeWorker(2))
+    first = FakeSearch(1)
+    against(course, first, FakeSearch(2))
 
 
-class Refusing(FakeWorker):
-    """A worker that can make nothing of the rules."""
+class Refusing(FakeReference):
+    """A reference that can make nothing of the rules."""
 
-    def send(self, command: Command) -> None:
-        """Takes a command."""
-        if isinstance(command, Begin):
-            self._begun = True
-            self._report(Refused("no role"))
+    def answers(self, command: Command) -> Iterable[Report]:
+        """Refuses the match."""
+        yield Refused("no role")
 
 
 def test_rules_without_a_meaning_are_refused(
     against: Callable[..., FakePool], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """START gets `busy`, with the reason in the log; the match is unknown then, and the worker kept for others."""
+    """START gets `busy`, with the reason in the log; the match is unknown then, and the processes kept for others."""
 
     async def course(manager: Manager) -> None:
         assert await manager.send(START) == Busy()
         assert manager.player.matches == ()
         assert await manager.send(Play("m")) == Busy()
 
-    worker = Refusing(1)
-    pool = against(course, worker)
-    assert not worker.released
-    assert pool._waiting == [worker]
+    reference, search = Refusing(), FakeSearch(prepares=False)
+    pool = against(course, reference, search)
+    assert not reference.released
+    assert pool.waiting == {REFERENCE: [reference], SEARCH: [search]}
     assert "m: cannot be played: no role" in caplog.text
 
 
@@ -303,19 +302,19 @@ def test_unknown_matches_are_answered_busy(
         assert await manager.send(message) == Busy()
         assert await manager.send(Play("m")) == MoveReply("b")
 
-    against(course, FakeWorker(1))
+    against(course, FakeSearch(1))
     kind = type(message).__name__.upper()
     assert f"other: {kind} from 198.51.100.7 for an unknown match" in caplog.text
 
 
-def joint_moves(worker: FakeWorker) -> list[object]:
-    """Returns the joint moves that a worker was told of, turn by turn."""
-    return [command.joint_move for command in worker.commands if isinstance(command, Turn)]
+def joint_moves(search: FakeSearch) -> list[object]:
+    """Returns the joint moves that a search was told of, turn by turn."""
+    return [command.joint_move for command in search.commands if isinstance(command, Turn)]
 
 
 def test_messages_that_differ_by_case_alone_are_understood(against: Callable[..., FakePool]) -> None:
-    """Some managers fold the case of the role and the moves, but not of the rules; the worker gets the rules' words."""
-    worker = FakeWorker(1)
+    """Some managers fold the case of the role and the moves, but not of the rules; the search gets the rules' words."""
+    search = FakeSearch(1)
 
     async def course(manager: Manager) -> None:
         loud = replace(START, role="X")
@@ -324,11 +323,11 @@ def test_messages_that_differ_by_case_alone_are_understood(against: Callable[...
         assert await manager.send(Play("m")) == MoveReply("b")
         assert await manager.send(Play("m", ("B", "C"))) == MoveReply("b")
 
-    against(course, worker)
-    begin = worker.commands[0]
+    against(course, search)
+    begin = search.commands[0]
     assert isinstance(begin, Begin)
     assert begin.start == START
-    assert joint_moves(worker)[-1] == ("b", "c")
+    assert joint_moves(search)[-1] == ("b", "c")
 
 
 def test_match_that_takes_too_much_memory_is_dropped(
@@ -348,7 +347,7 @@ def test_match_that_takes_too_much_memory_is_dropped(
             assert told == turns
             assert not manager.player.knows("m")
 
-    against(course, *map(FakeWorker, range(4)))
+    against(course, *map(FakeSearch, range(4)))
     assert caplog.text.count("turns take too much memory") == 2
 
 
@@ -362,4 +361,4 @@ def test_few_repetitions_of_a_start_wait(against: Callable[..., FakePool]) -> No
         assert await asyncio.gather(*waiting) == [Ready()] * MOST_STARTS
         assert await manager.send(START) == Ready()
 
-    against(course, FakeWorker(0, prepares=False))
+    against(course, FakeSearch(0, prepares=False))

@@ -11,6 +11,7 @@ import pytest
 from agent.serving import journal
 from agent.serving.clock import Clock, now
 from agent.serving.player import Player, ServeOptions
+from agent.serving.starting import SEARCH, Kind
 from games.machine import Term
 from protocol.messages import (
     Abort,
@@ -30,7 +31,7 @@ from protocol.messages import (
     Stop,
 )
 from protocol.server import Received
-from tests.agent.serving.virtual import FakePool, FakeWorker, run
+from tests.agent.serving.virtual import FakePool, FakeProcess, FakeReference, FakeSearch, run
 
 RULES: tuple[Term, ...] = (("role", "x"), ("role", "y"), ("legal", "x", "a"), ("legal", "x", "b"), ("legal", "y", "c"))
 HIDDEN: tuple[Term, ...] = (*RULES, ("<=", ("sees", "x", "?m"), ("does", "y", "?m")))
@@ -47,19 +48,23 @@ KINDS: dict[type[Message], tuple[type, ...]] = {
 
 
 class Endless(FakePool):
-    """A pool without end: slow workers, some that hang and some that die."""
+    """A pool without end: slow processes, some that hang, die or are wrong."""
 
     def __init__(self, rng: Random) -> None:
         super().__init__()
         self._rng = rng
 
-    async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
-        """Returns a new worker."""
+    async def acquire(self, kind: Kind) -> FakeProcess:
+        """Returns a new process."""
         rng = self._rng
-        worker = FakeWorker(rng.randrange(1000), delay=rng.choice((0.0, 0.1, 3.0)), proves=rng.random() < 0.3)
+        pid, delay = rng.randrange(1000), rng.choice((0.0, 0.1, 3.0))
+        odd: FakeProcess = FakeReference(pid, delay=delay, states=rng.choice((1, 1, 3)))
+        if kind == SEARCH:
+            proves, wrong, astray = (rng.random() < 0.3 for _ in range(3))
+            odd = FakeSearch(pid, delay=delay, proves=proves, wrong=wrong, astray=astray)
         if rng.random() < 0.3:
-            asyncio.get_running_loop().call_later(rng.random() * 20, rng.choice((worker.die, worker.hang)))
-        return worker
+            asyncio.get_running_loop().call_later(rng.random() * 20, rng.choice((odd.die, odd.hang)))
+        return odd
 
 
 def random_message(rng: Random) -> Message:
@@ -88,7 +93,7 @@ def random_message(rng: Random) -> Message:
 def test_every_message_gets_a_reply_of_its_kind(
     seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Moves come by the deadline, plus the grace after an outage; a player with more matches than workers says busy."""
+    """Moves come by the deadline, plus the grace after an outage; a player that has enough matches says busy."""
     # The disk does not live in virtual time.
     monkeypatch.setattr(journal.MatchJournal, "_append", _forget)
     rng = Random(seed)

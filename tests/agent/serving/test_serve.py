@@ -1,4 +1,4 @@
-"""The server around the player, over real HTTP; objects stand in for worker processes."""
+"""The server around the player, over real HTTP; objects stand in for the processes of matches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agent.serving import journal
 from agent.serving.player import Player, ServeOptions, serve
 from agent.serving.supervisor import listen
 from games import kernel_cache
-from tests.agent.serving.virtual import FakeKeeper, FakePool, FakeWorker, fake_player
+from tests.agent.serving.virtual import FakeKeeper, FakePool, FakeSearch, fake_player
 
 START = "(START m x ((role x) (role y) (legal x a) (legal x b) (legal y c)) 600 600)"
 
@@ -81,8 +81,8 @@ async def served(options: ServeOptions, listener: socket.socket | None = None) -
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
-    """The pool of the server's workers, who are sure of their moves at once."""
-    return fake_player(monkeypatch, *(FakeWorker(number, proves=True) for number in range(3)))
+    """The pool of the server's processes, which are sure of their moves at once."""
+    return fake_player(monkeypatch, *(FakeSearch(number, proves=True) for number in range(3)))
 
 
 @pytest.mark.parametrize(("network", "status"), [("127.0.0.0/8", 200), ("192.0.2.0/24", 403)])
@@ -131,24 +131,24 @@ async def test_match_is_played(pool: FakePool) -> None:
 
 
 async def test_health_tells_what_is_wrong(pool: FakePool) -> None:
-    """A server whose workers do not start, or that lacks kernels, does not call itself well."""
+    """A server whose processes do not start, or that lacks kernels, does not call itself well."""
     async with served(ServeOptions()) as server:
-        pool.problem = "a worker cannot be started: no memory"
+        pool.problem = "a search process cannot be started: no memory"
         health = json.loads((await server.ask("", "/healthz"))[1])
         assert (health["status"], health["problems"]) == ("degraded", [pool.problem])
 
 
-async def test_workers_compile_the_most_useful_kernels_where_none_are_kept(
+async def test_searches_compile_the_most_useful_kernels_where_none_are_kept(
     pool: FakePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Circuits and tree search play any game; the rest would take every worker minutes."""
+    """Circuits and tree search play any game; the rest would take each search minutes."""
     monkeypatch.setattr(kernel_cache, "is_kept", lambda: False)
     async with served(ServeOptions()) as server:
         assert set(playing()) - pool.without == {CIRCUIT, TREE}
         assert "available" in (await server.ask("(INFO)"))[1]
         health = json.loads((await server.ask("", "/healthz"))[1])
         assert health["status"] == "degraded"
-        assert "every worker compiles its own" in health["problems"][0]
+        assert "each process compiles its own" in health["problems"][0]
 
 
 @pytest.mark.parametrize("host", [None, "::1", "127.0.0.1", "127.0.0.2"])
@@ -253,13 +253,13 @@ class Compiling(FakeKeeper):
         return progress.KernelReport(0.5, None, "kernel")
 
 
-async def test_workers_get_the_kernels_that_are_compiled(
+async def test_searches_get_the_kernels_that_are_compiled(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """On the first start, workers do without what is not compiled yet, and without what cannot be compiled."""
+    """On the first start, searches do without what is not compiled yet, and without what cannot be compiled."""
     monkeypatch.setattr(progress, "STEP_SECONDS", 0.0)
     caplog.set_level(logging.INFO)
-    fake_player(monkeypatch, FakeWorker(1), keeper=Compiling())
+    fake_player(monkeypatch, FakeSearch(1), keeper=Compiling())
     lacking: list[int] = []
     monkeypatch.setattr(FakePool, "do_without", lambda pool, groups: lacking.append(len(groups)))
     async with served(ServeOptions()) as server, asyncio.timeout(120):

@@ -10,7 +10,7 @@ from agent.serving.clock import Clock, now
 from agent.serving.match import Match, MatchOptions
 from agent.web.gallery import Gallery
 from protocol.messages import Play, Start, Stop
-from tests.agent.serving.virtual import FakePool, FakeWorker, Run
+from tests.agent.serving.virtual import FakePool, FakeSearch, Run
 
 RULES = (("role", "y"), ("role", "x"), ("legal", "x", "a"), ("legal", "x", "b"), ("legal", "y", "c"))
 START = Start("m", "x", RULES, 60, 20)
@@ -18,7 +18,7 @@ START = Start("m", "x", RULES, 60, 20)
 
 def new_match(gallery: Gallery) -> Match:
     """Returns a match that is shown."""
-    return Match(START, FakePool(FakeWorker(1, delay=0.1)), MatchOptions(Clock(0.5), gallery=gallery))  # type: ignore[arg-type]
+    return Match(START, FakePool(FakeSearch(1, delay=0.1)), MatchOptions(Clock(0.5), gallery=gallery))  # type: ignore[arg-type]
 
 
 def test_match_is_shown_as_it_goes(in_virtual_time: Run) -> None:

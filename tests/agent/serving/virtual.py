@@ -1,6 +1,6 @@
 """Matches in virtual time, which passes only when nothing is left to do: every instant is exact.
 
-Objects stand in for worker processes.
+Objects stand in for the processes of matches.
 """
 
 from __future__ import annotations
@@ -8,29 +8,34 @@ from __future__ import annotations
 import asyncio
 import gc
 import selectors
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType, SimpleNamespace
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 
-from agent.search.engine import Opinion, Score
-from agent.search.kernel_groups import playing
-from agent.serving import clock, player
-from agent.worker.messages import (
+from agent.playing.messages import (
     PULSE,
+    Astray,
     Begin,
     Checkpoint,
     Command,
-    Distrusted,
+    Place,
     Prepared,
     Report,
+    Rest,
     Rewind,
     Situation,
     Thought,
     Turn,
     count_turns,
 )
+from agent.search.engine import Opinion, Score
+from agent.search.kernel_groups import playing
+from agent.serving import clock, player
+from agent.serving.starting import REFERENCE, SEARCH, Kind
+from games.machine import Term
 
 Result = TypeVar("Result")
 Run = Callable[[Coroutine[None, None, None]], None]
@@ -62,15 +67,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self.seconds
 
 
-def fake_player(monkeypatch: pytest.MonkeyPatch, *workers: FakeWorker, keeper: FakeKeeper | None = None) -> FakePool:
-    """Makes players use these workers, and kernels that are compiled; returns their pool."""
-    pool = FakePool(*workers)
+def fake_player(monkeypatch: pytest.MonkeyPatch, *processes: FakeProcess, keeper: FakeKeeper | None = None) -> FakePool:
+    """Makes players use these processes, and kernels that are compiled; returns their pool."""
+    pool = FakePool(*processes)
 
     def make(memory: int, *_: object) -> FakePool:
         pool.memory = memory
         return pool
 
-    monkeypatch.setattr(player, "WorkerPool", make)
+    monkeypatch.setattr(player, "Pool", make)
     monkeypatch.setattr(player, "KernelKeeper", lambda groups: keeper or FakeKeeper())
     # This process is large, and has better things to do.
     monkeypatch.setattr(gc, "collect", lambda: None)
@@ -90,70 +95,62 @@ def run(monkeypatch: pytest.MonkeyPatch, course: Coroutine[None, None, Result]) 
         loop.close()
 
 
-class FakeWorker:
-    """A worker process that always reports the same legal moves and an opinion, `delay` seconds after each command,
-    until it is ended or hangs."""
+class FakeProcess:
+    """A process of a match: answers each command after `delay` seconds, until it is ended or hangs."""
 
-    def __init__(
-        self,
-        pid: int,
-        *,
-        delay: float = 0.0,
-        prepares: bool = True,
-        proves: bool = False,
-        engine: str = "fake",
-        without: Collection[str] = (),
-    ) -> None:
+    kind: ClassVar[Kind]
+
+    def __init__(self, pid: int = 0, *, delay: float = 0.0, without: Collection[str] = ()) -> None:
         self.pid = pid
+        self.delay = delay
         self.without = frozenset(without)
-        self.prepared: Prepared | None = None
-        self._engine = engine
         self.commands: list[Command] = []
         self.lost = asyncio.Event()
-        self.on_report = None
-        self.on_lost = None
+        self.on_report: Callable[[Report], None] | None = None
+        self.on_lost: Callable[[], None] | None = None
         self.released = False
-        self._delay = delay
-        self._prepares = prepares
-        self._proves = proves
-        self._turn = 0
+        self.turn = 0
+        """Number of joint moves told."""
         self._silent_since: float | None = None
-        self._begun = False
         self._expected = 0.0
 
     @property
-    def heard(self) -> float | None:
+    def heard(self) -> float:
         """Time of the last sign of life."""
-        if not self._begun:
-            return None
         return clock.now() // PULSE * PULSE if self._silent_since is None else max(self._silent_since, self._expected)
 
     @heard.setter
-    def heard(self, instant: float | None) -> None:
-        self._begun = instant is not None
-        self._expected = instant or 0.0
+    def heard(self, instant: float) -> None:
+        self._expected = instant
+
+    @property
+    def begun(self) -> list[Begin]:
+        """The commands with which it was told to take part."""
+        return [command for command in self.commands if isinstance(command, Begin)]
 
     def send(self, command: Command) -> None:
         """Takes a command."""
         self.commands.append(command)
         if isinstance(command, Begin):
-            self._begun = True
-            self._turn = command.checkpoint.turn + count_turns(*command.checkpoint.since)
-            if self._prepares:
-                self._report(Prepared(self._engine, True))
+            self.turn = command.checkpoint.turn + count_turns(*command.checkpoint.since)
         elif isinstance(command, Turn) and command.joint_move is not None:
-            self._turn += count_turns(command.joint_move)
+            self.turn += count_turns(command.joint_move)
         elif isinstance(command, Rewind):
-            self._turn = 0
-        self._report(Situation(self._turn, 0, ("a", "b"), False, None, Checkpoint(self._turn), False))
-        self._report(Thought(self._turn, Opinion("b", Score(60.0), final=self._proves), self._engine))
+            self.turn = 0
+        if not isinstance(command, Rest):
+            for report in self.answers(command):
+                self.report(report)
 
-    def distrust(self, circuits: int) -> None:
-        """Finds one more circuit wrong."""
-        self._report(Distrusted(circuits))
+    def answers(self, command: Command) -> Iterable[Report]:
+        """Yields the reports that answer a command."""
+        raise NotImplementedError
+
+    def report(self, report: Report) -> None:
+        """Sends a report, after the delay."""
+        asyncio.get_running_loop().call_later(self.delay, self._pass_on, report)
 
     def hang(self) -> None:
-        """Makes the worker hang."""
+        """Makes the process hang."""
         self._silent_since = clock.now()
 
     def die(self) -> None:
@@ -161,16 +158,87 @@ class FakeWorker:
         self._silent_since = clock.now()
         self.lost.set()
         if self.on_lost is not None:
-            self.on_lost(self)
-
-    def _report(self, report: Report) -> None:
-        asyncio.get_running_loop().call_later(self._delay, self._pass_on, report)
+            self.on_lost()
 
     def _pass_on(self, report: Report) -> None:
         if self._silent_since is None and not self.released and self.on_report is not None:
-            if isinstance(report, Prepared):
-                self.prepared = report
-            self.on_report(self, report)
+            self.on_report(report)
+
+
+class FakeReference(FakeProcess):
+    """A reference that always tells the same legal moves."""
+
+    kind = REFERENCE
+
+    def __init__(self, pid: int = 100, *, states: int = 1, legal: tuple[Term, ...] = ("a", "b"), **how: Any) -> None:
+        super().__init__(pid, **how)
+        self.states = states
+        self.legal = legal
+
+    def answers(self, command: Command) -> Iterable[Report]:
+        """Tells the situation of each turn once."""
+        if not isinstance(command, Turn) or command.joint_move is not None:
+            yield self.situation()
+
+    def situation(self) -> Situation:
+        """Returns the situation now."""
+        checkpoint = Checkpoint(self.turn, b"[]" if self.turn else None)
+        return situation(self.turn, *self.legal, checkpoint=checkpoint, states=self.states)
+
+
+class FakeSearch(FakeProcess):
+    """A search that always has the same opinion, and a situation of its own."""
+
+    kind = SEARCH
+
+    def __init__(
+        self,
+        pid: int = 200,
+        *,
+        prepares: bool = True,
+        proves: bool = False,
+        move: Term = "b",
+        engine: str = "fake",
+        wrong: bool = False,
+        astray: bool = False,
+        **how: Any,
+    ) -> None:
+        """`wrong`: it has another state than the reference; `astray`: it never knows the state by itself."""
+        super().__init__(pid, **how)
+        self._prepares = prepares
+        self._proves = proves
+        self._move = move
+        self._engine = engine
+        self._wrong = wrong
+        self._astray = astray
+
+    def answers(self, command: Command) -> Iterable[Report]:
+        """Tells the situation and an opinion of each turn."""
+        if isinstance(command, Begin) and self._prepares:
+            yield Prepared(self._engine, True)
+        digest = b"wrong" if self._wrong else digest_of(self.turn)
+        if isinstance(command, Place):
+            digest = command.digest
+        elif isinstance(command, Turn) and command.joint_move is None:
+            pass
+        elif self._astray:
+            yield Astray(self.turn)
+            return
+        else:
+            yield replace(situation(self.turn), digest=digest)
+        yield Thought(self.turn, digest, Opinion(self._move, Score(60.0), final=self._proves), self._engine)
+
+
+def digest_of(turn: int, states: int = 1, legal: tuple[Term, ...] = ("a", "b")) -> bytes:
+    """Returns the digest of the state of a turn."""
+    return f"{turn}/{states}/{legal}".encode()
+
+
+def situation(turn: int, *legal: Term, states: int = 1, **other: Any) -> Situation:
+    """Returns the situation of a turn."""
+    legal = legal or ("a", "b")
+    rest = {"terminal": False, "goals": None, "repeatable": False, **other}
+    return Situation(turn, 0, digest_of(turn, states, legal), legal, len(legal), states=states, state=b"state", **rest)
 
 
 class FakeKeeper:
@@ -185,15 +253,18 @@ class FakeKeeper:
 
 
 class FakePool:
-    """Gives out prepared workers, one after the other."""
+    """Gives out processes, one after the other; as many good references as are wanted, if it was given none."""
 
     warm = True
     problem = ""
     memory = 0
-    """Bytes of address space for each worker."""
+    """Bytes of address space for each match."""
 
-    def __init__(self, *workers: FakeWorker, without: Collection[str] = ()) -> None:
-        self._waiting = list(workers)
+    def __init__(self, *processes: FakeProcess, without: Collection[str] = ()) -> None:
+        self.waiting: dict[Kind, list[FakeProcess]] = {REFERENCE: [], SEARCH: []}
+        for process in processes:
+            self.waiting[process.kind].append(process)
+        self._endless = not self.waiting[REFERENCE]
         self.without = frozenset(without)
         """Groups of kernels that are not compiled yet."""
 
@@ -208,26 +279,28 @@ class FakePool:
         """Returns whether a group is not compiled yet."""
         return group in self.without
 
-    def end_early(self) -> None:
-        """There are no early workers."""
-
     async def close(self) -> None:
         """Nothing is left to end."""
 
-    def can_better(self, worker: FakeWorker) -> bool:
-        """Returns whether a worker lacks kernels that are there."""
-        return not worker.without <= self.without
+    def can_better(self, process: FakeProcess) -> bool:
+        """Returns whether the next search has kernels that this one lacks."""
+        waiting = self.waiting[SEARCH]
+        return bool(waiting) and not process.without <= waiting[0].without | self.without
 
-    async def acquire(self, latest: bool = False, patience: float = 0.0) -> FakeWorker:
-        """Returns the next worker; waits for ever when there is none left."""
-        if not self._waiting:
+    async def acquire(self, kind: Kind) -> FakeProcess:
+        """Returns the next process; waits for ever when there is none left."""
+        if kind == REFERENCE and self._endless:
+            return FakeReference()
+        if not self.waiting[kind]:
             await asyncio.Event().wait()
-        return self._waiting.pop(0)
+        return self.waiting[kind].pop(0)
 
-    def release(self, worker: FakeWorker) -> None:
-        """Ends a worker."""
-        worker.released = True
+    def release(self, process: FakeProcess) -> None:
+        """Ends a process."""
+        process.released = True
+        process.on_report = process.on_lost = None
 
-    def take_back(self, worker: FakeWorker) -> None:
-        """Keeps a worker."""
-        self._waiting.append(worker)
+    def take_back(self, process: FakeProcess) -> None:
+        """Keeps a process."""
+        process.on_report = process.on_lost = None
+        self.waiting[process.kind].append(process)

@@ -1,0 +1,145 @@
+"""A match's seat for a process of one kind: whoever sits there is told each turn once, and replaced when it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from agent.playing.messages import PULSE, Begin, Command, Report, Rewind, Turn, count_turns
+from agent.search.kernel_groups import CIRCUIT
+from agent.serving.clock import now
+from agent.serving.pool import Pool
+from agent.serving.processes import Process
+from agent.serving.starting import SEARCH, Kind
+
+log = logging.getLogger(__name__)
+
+RECKLESS_LOSSES = 2
+"""Lost processes after which a match goes on without the circuit, which may be what kills them."""
+
+HUNG_AFTER = 3.0
+"""Seconds without a sign of life after which a process is taken to hang; the pulse may be late on a loaded machine."""
+
+BEGIN_SECONDS = 5.0
+"""Additional seconds until the first sign of life: a process checks the rules first."""
+
+MAX_LOSSES = 20
+"""Lost processes after which a match gets no more."""
+
+
+class Seat:
+    """Keeps a match supplied with a process of one kind."""
+
+    def __init__(
+        self,
+        match_id: str,
+        kind: Kind,
+        pool: Pool,
+        make_begin: Callable[[bool], Begin],
+        on_report: Callable[[Report], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        """`make_begin(compile)` returns the command for a new process; `on_report` takes reports.
+
+        `on_lost` is called when a process has died, or hangs.
+        """
+        self._match_id = match_id
+        self._kind = kind
+        self._pool = pool
+        self._make_begin = make_begin
+        self._on_report = on_report
+        self._on_lost = on_lost
+        self._process: Process | None = None
+        self._told = 0
+        """Number of joint moves that the process was told."""
+        self._losses = 0
+        self._closed = False
+        self._joining: asyncio.Task[None] | None = None
+        self._watch = asyncio.create_task(self._watch_pulse())
+
+    @property
+    def taken(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process has given a sign of life recently."""
+        return self._process is not None and now() - self._process.heard < 3 * PULSE
+
+    @property
+    def can_be_bettered(self) -> bool:
+        """Whether a spare process has kernels that this one lacks. Lost processes may have died of the kernels."""
+        return self._process is not None and self._losses < RECKLESS_LOSSES and self._pool.can_better(self._process)
+
+    def ensure(self) -> None:
+        """Gets a process if there is none."""
+        if not self._closed and self._process is None and self._joining is None and self._losses <= MAX_LOSSES:
+            self._joining = asyncio.create_task(self._join())
+
+    def turn(self, number: int, command: Turn) -> None:
+        """Tells the process of a turn: `number` joint moves were received, the last of them in `command`."""
+        if command.joint_move is None or self._told < number:
+            self._told = number
+            self.send(command)
+
+    def rewind(self) -> None:
+        """Tells the process that the match begins again."""
+        self._told = 0
+        self.send(Rewind())
+
+    def send(self, command: Command) -> None:
+        """Sends any other command."""
+        if self._process is not None:
+            self._process.send(command)
+
+    def replace(self, *, lost: bool = True) -> None:
+        """Ends the process, and gets another one. `lost` says whether that counts as a loss."""
+        if self._process is not None:
+            self._pool.release(self._process)
+            self._process = None
+        self._losses += lost
+        if self._losses > MAX_LOSSES:
+            log.error("%s: that was too many: the match goes on without a %s process", self._match_id, self._kind)
+        self.ensure()
+
+    def close(self, *, refused: bool = False) -> None:
+        """Ends everything. The process of a match that was `refused` goes back to the pool."""
+        self._closed = True
+        self._watch.cancel()
+        if self._joining is not None:
+            # A long wait would keep the match in memory, and take a process away from others.
+            self._joining.cancel()
+        if self._process is not None:
+            (self._pool.take_back if refused else self._pool.release)(self._process)
+            self._process = None
+
+    async def _join(self) -> None:
+        process = await self._pool.acquire(self._kind)
+        self._joining = None
+        self._process = process
+        log.info("%s: %s process %d joins", self._match_id, self._kind, process.pid)
+        compile = self._kind == SEARCH and self._losses < RECKLESS_LOSSES and CIRCUIT not in process.without
+        begin = self._make_begin(compile)
+        self._told = begin.checkpoint.turn + count_turns(*begin.checkpoint.since)
+        process.on_report, process.on_lost = self._on_report, self._lose
+        # A stopped process gives no sign of life at all: count from now.
+        process.heard = now() + BEGIN_SECONDS
+        process.send(begin)
+        if process.lost.is_set():
+            self._lose()
+
+    def _lose(self, how: str = "is lost") -> None:
+        assert self._process is not None
+        log.error("%s: %s process %d %s", self._match_id, self._kind, self._process.pid, how)
+        self._on_lost()
+        self.replace()
+
+    async def _watch_pulse(self) -> None:
+        while True:
+            before = now()
+            await asyncio.sleep(PULSE)
+            # Else this process itself did not get to run.
+            if now() - before <= 2 * PULSE and self._process is not None and now() - self._process.heard > HUNG_AFTER:
+                self._lose("hangs")

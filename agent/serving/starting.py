@@ -1,0 +1,92 @@
+"""Starts processes of matches, each with its share of the memory.
+
+After a crash, each match of the journal waits for a reference. It is started before the server imports anything else,
+so this module imports little.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from agent.processes import module_environment
+from games.memory import machine_memory
+
+log = logging.getLogger(__name__)
+
+Kind: TypeAlias = Literal["reference", "search"]
+
+REFERENCE: Final = "reference"
+"""The process that knows the state of a match."""
+
+SEARCH: Final = "search"
+"""The process that thinks."""
+
+SPARES = 1
+"""Spare processes of each kind, beside those of the matches."""
+
+PROCESSES_SHARE = 0.8
+"""The processes' share of the memory; the rest is for the server, the page, and kernels being compiled."""
+
+SHARE_OF: dict[Kind, float] = {REFERENCE: 1 / 4, SEARCH: 3 / 4}
+"""Share of a match's memory by kind of process."""
+
+MIN_MEMORY = 2 << 30
+"""Least bytes for a match: tables and groundings of large games fit."""
+
+JOURNAL_SUFFIX = ".match.jsonl"
+"""File name suffix of the journal's files."""
+
+
+def memory_share(matches: int) -> int:
+    """Returns the bytes for the processes of each match, with their children; the spares take as much as a match."""
+    return max(MIN_MEMORY, int(machine_memory() * PROCESSES_SHARE) // (matches + SPARES))
+
+
+def too_little_memory(matches: int) -> str:
+    """Returns a line for the user where the least shares exceed the memory; else the empty text."""
+    wanted, found = MIN_MEMORY * (matches + SPARES) / PROCESSES_SHARE, machine_memory()
+    if found >= wanted:
+        return ""
+    return (
+        f"{matches} matches at a time may need {wanted / 1e9:.0f} GB of memory, and {found / 1e9:.1f} GB are there: "
+        "where it runs out, the kernel ends processes of matches, not the server"
+    )
+
+
+def start_early(journal: Path | None, matches: int) -> list[subprocess.Popen[bytes]]:
+    """Starts a reference for each match of the journal, `matches` at most; fewer if one cannot be started."""
+    started: list[subprocess.Popen[bytes]] = []
+    found = [] if journal is None else list(journal.glob(f"*{JOURNAL_SUFFIX}"))
+    try:
+        for _ in found[:matches]:
+            started.append(start_process(REFERENCE, memory_share(matches)))
+    except OSError as error:
+        log.error("a process cannot be started: %s", error)
+    return started
+
+
+def start_process(kind: Kind, memory: int, without: Collection[str] = ()) -> subprocess.Popen[bytes]:
+    """Starts a process of a match that has `memory` bytes in all; it lacks some groups of kernels.
+
+    It leads a session of its own, so that keyboard interrupts do not reach it, and its process group has just its
+    children. Raises `OSError`.
+    """
+    arguments = (
+        f"--kind={kind}",
+        f"--memory={int(SHARE_OF[kind] * memory)}",
+        f"--server={os.getpid()}",
+        f"--without={','.join(sorted(without))}",
+    )
+    return subprocess.Popen(
+        [sys.executable, "-m", "agent.playing.main", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=module_environment(),
+        start_new_session=True,
+    )
