@@ -85,9 +85,11 @@ class MatchTurn:
         situation, thought = self.situation, self.thought
         if situation is None or not situation.legal:
             return None
-        # A state may have more legal moves than a situation names.
-        if thought is not None and (thought.digest == situation.digest or thought.opinion.move in situation.legal):
-            return thought.opinion.move
+        if thought is not None:
+            # A state may have more legal moves than a situation names.
+            unnamed = thought.digest == situation.digest and situation.choices > len(situation.legal)
+            if unnamed or thought.opinion.move in situation.legal:
+                return thought.opinion.move
         return situation.legal[0]
 
     def reasons(self) -> str:

@@ -1,0 +1,300 @@
+"""The pool of processes: children of a few lines that answer, hang or end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from agent.playing import messages
+from agent.playing.messages import Begin, Channel, Checkpoint, Report, Rest, RulesPart, Turn, frame, parts_of
+from agent.processes import module_environment
+from agent.serving import pool as pools
+from agent.serving import starting
+from agent.serving.player import Player, ServeOptions
+from agent.serving.pool import Pool
+from agent.serving.processes import MOST_UNREAD, Process
+from agent.serving.starting import (
+    MIN_MEMORY,
+    REFERENCE,
+    SEARCH,
+    SPARES,
+    Kind,
+    memory_share,
+    start_early,
+    too_little_memory,
+)
+from protocol.messages import Start
+from tests.agent.serving.virtual import fake_player
+from tests.processes import PATIENCE
+
+CHILD = """
+import os, signal, sys, time
+from agent.processes import end_with_parent
+from agent.playing.messages import HEADER, MOST_FRAME, Alive, Begin, Channel, Distrusted, Refused, Warm
+end_with_parent(signal.SIGKILL)
+conduct, channel = sys.argv[1], Channel(0, 1)
+if conduct == "ends":
+    sys.exit()
+if conduct == "floods":
+    os.write(1, HEADER.pack(MOST_FRAME + 1))
+if conduct in ("answers", "hangs"):
+    channel.send(Warm(0.0))
+if conduct != "answers":
+    time.sleep(3600)
+try:
+    while True:
+        command = channel.receive(0.05)
+        channel.send(Alive() if command is None else Refused("") if isinstance(command, Begin) else Distrusted(1))
+except (EOFError, BrokenPipeError):
+    pass
+"""
+
+
+BEGIN = Begin(Start("m", "r", (), 1, 1), Checkpoint(), None, True, True)
+
+
+class Children:
+    """Starts children in place of processes: searches behave as told, in this order, all others well."""
+
+    def __init__(self, *conduct: str) -> None:
+        self._conduct = list(conduct)
+        self.memories: set[int] = set()
+        self.of: dict[Kind, list[subprocess.Popen[bytes]]] = {REFERENCE: [], SEARCH: []}
+
+    def __call__(self, kind: Kind, memory: int, without: Collection[str] = ()) -> subprocess.Popen[bytes]:
+        """Starts one."""
+        conduct = self._conduct.pop(0) if self._conduct and kind == SEARCH else "answers"
+        process = subprocess.Popen(
+            [sys.executable, "-c", CHILD, conduct],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=module_environment(),
+            start_new_session=True,
+        )
+        self.memories.add(memory)
+        self.of[kind].append(process)
+        return process
+
+
+@pytest_asyncio.fixture
+async def start(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Children]]:
+    """Makes pools start such children, and look at them all the time."""
+    for delay in ("LOOK_SECONDS", "FAILURE_DELAY", "EARLY_SECONDS"):
+        monkeypatch.setattr(pools, delay, 0.01)
+    monkeypatch.setattr(pools, "START_DELAY", {REFERENCE: 0.01, SEARCH: 0.01})
+    started: list[Children] = []
+
+    def start(*conduct: str) -> Children:
+        children = Children(*conduct)
+        started.append(children)
+        monkeypatch.setattr(pools, "start_process", children)
+        return children
+
+    yield start
+    # Pipes are closed a moment after their processes; those of a process that was being started are not.
+    await asyncio.sleep(0.05)
+    for children in started:
+        for process in (*children.of[REFERENCE], *children.of[SEARCH]):
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.close()
+            process.stdout.close()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Waits until a condition holds."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_kernels_that_nobody_can_load_are_reported(start: Callable[..., Children]) -> None:
+    """The second loss in a row is reported; the first may have any reason. A search that is warm ends the problem."""
+    children = start("ends", "ends")
+    reported: list[int] = []
+    pool = Pool(1, 1, on_unloadable=lambda: reported.append(len(children.of[SEARCH])))
+    pool.start()
+    await until(lambda: bool(reported and pool.problem))
+    assert reported == [2]
+    assert "ended before it was warm" in pool.problem
+    pool.release(await pool.acquire(SEARCH))
+    assert pool.problem == ""
+    await pool.close()
+
+
+@pytest.mark.parametrize("constant", ["WARM_SECONDS", "SILENT_AFTER"])
+async def test_search_that_hangs_before_its_match_is_replaced(
+    start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch, constant: str
+) -> None:
+    """One that is not warm in time, and a warm one that gives no sign of life."""
+    monkeypatch.setattr(pools, constant, 1.0)
+    children = start("sleeps" if constant == "WARM_SECONDS" else "hangs")
+    pool = Pool(1, 1)
+    pool.start()
+    await until(lambda: len(children.of[SEARCH]) > 1)
+    monkeypatch.setattr(pools, constant, PATIENCE)
+    search = await pool.acquire(SEARCH)
+    assert search.pid != children.of[SEARCH][0].pid
+    pool.release(search)
+    await pool.close()
+
+
+@pytest.mark.parametrize("conduct", ["hangs", "floods"])
+async def test_process_that_breaks_a_bound_is_lost(start: Callable[..., Children], conduct: str) -> None:
+    """What waits for a process to read it has a bound, and so has the length of a report."""
+    process = Process(SEARCH, start(conduct)(SEARCH, 1))
+    if conduct == "hangs":
+        await asyncio.wait_for(process.warm.wait(), PATIENCE)
+        for _ in range(MOST_UNREAD + 20):
+            process.send(Turn((("x" * 100_000,),), None))
+            await asyncio.sleep(0)
+    await asyncio.wait_for(process.lost.wait(), PATIENCE)
+    await process.end()
+
+
+async def test_lost_process_keeps_its_number_until_it_is_ended(
+    start: Callable[..., Children], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody else can have the process group that is killed then. One whose report cannot be taken in is lost."""
+    process = Process(SEARCH, start()(SEARCH, 1))
+
+    def fail(report: Report) -> None:
+        raise ValueError
+
+    process.on_report = fail
+    process.send(Rest())
+    await asyncio.wait_for(process.lost.wait(), PATIENCE)
+    assert "a report cannot be taken in" in caplog.text
+    # A watcher of children would have reaped it in this time, as a rule.
+    await asyncio.sleep(0.2)
+    assert Path(f"/proc/{process.pid}/stat").exists()
+    await process.end()
+    assert not Path(f"/proc/{process.pid}/stat").exists()
+
+
+async def test_reference_is_there_before_it_is_needed(start: Callable[..., Children]) -> None:
+    """One that is lost or taken is replaced; early ones are used first, and ended where there are too many."""
+    children = start("sleeps")
+    early = [children(REFERENCE, 1) for _ in range(3)]
+    pool = Pool(1, 3, early)
+    pool.start()
+    taken = await pool.acquire(REFERENCE)
+    assert taken.pid == early[0].pid
+    await until(lambda: early[2].poll() is not None)
+    early[1].kill()
+    await until(lambda: len(children.of[REFERENCE]) == 4)
+    other = await pool.acquire(REFERENCE)
+    assert other.pid == children.of[REFERENCE][3].pid
+    await until(lambda: len(children.of[REFERENCE]) == 5)
+    pool.release(taken)
+    pool.release(other)
+    await pool.close()
+    assert children.memories == {1}
+
+
+@pytest.mark.parametrize("event", ["another match", "its end"])
+async def test_next_spare_leaves_a_match_time_to_get_ready(
+    start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    """It is started a while after the last one was taken; at once for another match, or when that one has ended."""
+    monkeypatch.setitem(pools.START_DELAY, SEARCH, 600.0)
+    children = start()
+    pool = Pool(1, 2)
+    pool.start()
+    search = await pool.acquire(SEARCH)
+    await asyncio.sleep(0.2)
+    assert len(children.of[SEARCH]) == 1
+    if event == "another match":
+        pool.release(await pool.acquire(SEARCH))
+    pool.release(search)
+    await until(lambda: len(children.of[SEARCH]) >= 2)
+    await pool.close()
+
+
+@pytest.mark.parametrize("kind", [REFERENCE, SEARCH])
+async def test_matches_and_spares_are_no_more_processes_than_allowed(
+    start: Callable[..., Children], kind: Kind
+) -> None:
+    """A match that wants one more waits until another one's has ended."""
+    children = start()
+    pool = Pool(1, 1)
+    pool.start()
+    processes = [await pool.acquire(kind) for _ in range(1 + SPARES)]
+    waiting = asyncio.create_task(pool.acquire(kind))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    assert len(children.of[kind]) == 1 + SPARES
+    pool.release(processes.pop())
+    processes.append(await asyncio.wait_for(waiting, PATIENCE))
+    for process in processes:
+        pool.release(process)
+    await pool.close()
+
+
+async def test_process_of_a_refused_match_is_kept(start: Callable[..., Children]) -> None:
+    """It is ready for the next one once it has refused the match, too. One that does not is ended."""
+    children = start("answers", "hangs")
+    pool = Pool(1, 1)
+    pool.start()
+    search = await pool.acquire(SEARCH)
+    spare = await pool.acquire(SEARCH)
+    search.send(BEGIN)
+    pool.take_back(search)
+    assert await asyncio.wait_for(pool.acquire(SEARCH), PATIENCE) is search
+    pools.REFUSAL_SECONDS, before = 0.01, pools.REFUSAL_SECONDS
+    pool.take_back(spare)
+    await until(lambda: children.of[SEARCH][1].poll() is not None)
+    pools.REFUSAL_SECONDS = before
+    pool.release(search)
+    await pool.close()
+
+
+async def test_pool_closes_while_it_is_told_of_the_end_of_a_match(start: Callable[..., Children]) -> None:
+    """A keeper that woke up at that moment would go on for ever."""
+    start()
+    pool = Pool(1, 1)
+    pool.start()
+    pool.release(await pool.acquire(SEARCH))
+    await asyncio.wait_for(pool.close(), PATIENCE)
+
+
+@pytest.mark.parametrize(("gigabytes", "matches", "share"), [(64, 3, 12.8), (64, 1, 25.6), (4, 7, 2.0)])
+def test_matches_and_spares_share_the_memory(
+    monkeypatch: pytest.MonkeyPatch, gigabytes: int, matches: int, share: float
+) -> None:
+    """Four fifths of the memory are theirs; 2 GB each are the least, and the user is told where these are too much."""
+    monkeypatch.setattr(starting, "machine_memory", lambda: gigabytes << 30)
+    pool = fake_player(monkeypatch)
+    Player(ServeOptions(workers=matches))
+    assert pool.memory == memory_share(matches) == pytest.approx(share * (1 << 30), rel=1e-3)
+    assert bool(too_little_memory(matches)) == ((matches + SPARES) * memory_share(matches) > gigabytes << 30)
+    assert memory_share(100) == MIN_MEMORY
+
+
+async def test_rules_of_any_length_reach_a_process_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop gets its turn between them, and what is sent later comes later."""
+    monkeypatch.setattr(messages, "PART", 2)
+    start = Start("m", "r", tuple(("f", str(number)) for number in range(7)), 1, 1)
+    begin = replace(BEGIN, start=start)
+    assert [type(part) for part in parts_of(begin)] == [RulesPart] * 3 + [Begin]
+    read_end, write_end = os.pipe()
+    for command in (begin, Rest(), BEGIN):
+        for part in parts_of(command):
+            os.write(write_end, frame(part))
+    channel = Channel(read_end, write_end)
+    received = [channel.receive() for _ in range(6)]
+    assert received == [None, None, None, begin, Rest(), BEGIN]
+    channel.close()
+
+
+def test_nothing_is_started_early_without_matches(tmp_path: Path) -> None:
+    """References are started early for matches of the journal only."""
+    assert start_early(None, 2) == start_early(tmp_path, 2) == []
