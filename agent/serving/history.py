@@ -14,10 +14,10 @@ from agent.playing.messages import MOST_MISSED, Checkpoint, Judged, Received, Si
 from agent.serving.clock import Instant, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.pace import ManagerPace
+from agent.serving.sheet import Sheet
 from agent.serving.turn import MatchTurn
-from games.gdl.rules.surface import has_imperfect_information
 from games.machine import Term
-from protocol.messages import Play, Start, Stop
+from protocol.messages import Play, Stop
 from protocol.terms import footprint
 
 log = logging.getLogger(__name__)
@@ -33,9 +33,9 @@ TURN_BYTES = 1 << 13
 class MatchHistory:
     """A match as its manager reported it."""
 
-    def __init__(self, start: Start, journal: MatchJournal | None, found: UnfinishedMatch | None) -> None:
+    def __init__(self, sheet: Sheet, journal: MatchJournal | None, found: UnfinishedMatch | None) -> None:
         """`found` is a match that a former server left unfinished; its journal is used on."""
-        self._start = start
+        self._start = start = sheet.start
         self._journal = journal if found is None else found.journal
         self._history: list[Received] = []
         self.turns = 0
@@ -49,7 +49,7 @@ class MatchHistory:
         self._checkpoint = Checkpoint() if found is None else found.checkpoint
         silence, intervals = (0.0, None) if found is None else (found.silence, found.intervals)
         self.pace = ManagerPace(start.start_clock, start.play_clock, now() - silence, intervals)
-        self._imperfect = has_imperfect_information(start.rules)
+        self._imperfect = sheet.imperfect
         self.noting: set[asyncio.Task[None]] = set()
         """Running writes to the journal."""
 

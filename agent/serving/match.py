@@ -21,6 +21,7 @@ from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match_clock import MatchClock
 from agent.serving.pool import Pool
 from agent.serving.seats import Seat
+from agent.serving.sheet import Sheet
 from agent.serving.showing import MatchShow
 from agent.serving.starting import REFERENCE, SEARCH
 from agent.serving.statistics import Statistics
@@ -28,8 +29,7 @@ from agent.serving.turn import MatchTurn, any_move
 from agent.web.gallery import Gallery
 from games.machine import Term
 from protocol.kif import write
-from protocol.messages import Play, Start, Stop
-from protocol.spelling import Spelling
+from protocol.messages import Play, Stop
 
 log = logging.getLogger(__name__)
 
@@ -85,22 +85,22 @@ class Match:
 
     def __init__(
         self,
-        start: Start,
+        sheet: Sheet,
         pool: Pool,
         options: MatchOptions,
         journal: MatchJournal | None = None,
         found: UnfinishedMatch | None = None,
     ) -> None:
         """`found` is a match that a former server left unfinished."""
-        self.start_message = start
-        self._spelling = Spelling(start)
+        self.start_message = start = sheet.start
+        self._sheet = sheet
         self.heard: Instant = now()
         """Time of the manager's last message."""
         self.closed = False
         self._options = options
         self._clock = MatchClock(options.clock, options.statistics)
-        self._history = MatchHistory(start, journal, found)
-        self._show = MatchShow(start, options.gallery)
+        self._history = MatchHistory(sheet, journal, found)
+        self._show = MatchShow(sheet, options.gallery)
         self._revived = found is not None
         """Whether no process has told a situation since this server took the match up."""
         name, lost = start.match_id, self._clock.lost_process
@@ -186,7 +186,7 @@ class Match:
         `round_trip` is in seconds, to the manager and back.
         """
         self.heard = now()
-        message = self._spelling.read_moves(message)
+        message = self._sheet.spelling.read_moves(message)
         deadline = self._clock.play(received, self.start_message.play_clock, round_trip)
         await self._know_whether_it_is_new(message, deadline)
         if self._history.begins_again(message, self._turn):
@@ -206,12 +206,12 @@ class Match:
         move = await asyncio.shield(turn.answer)
         self.heard = now()
         self._clock.replied(deadline)
-        return self._spelling.write(move)
+        return self._sheet.spelling.write(move)
 
     async def stop(self, message: Stop) -> None:
         """Takes the last joint move in; then notes the result and frees everything, in the background."""
         self.heard = now()
-        message = self._spelling.read_moves(message)
+        message = self._sheet.spelling.read_moves(message)
         told = message.moves is not None or message.turn is not None
         if told and self._history.is_new(message, self._turn):
             await self._advance(message, self.heard, None)
@@ -386,7 +386,7 @@ class Match:
             self._send(messages.Rest())
 
     def _any_move(self) -> Term:
-        return any_move(self.start_message, self._latest, self._history.last)
+        return any_move(self._sheet.named, self._latest, self._history.last)
 
     # --- the two processes
 

@@ -11,17 +11,15 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
-from agent.kernels.discard import discard_kernels
-from agent.kernels.keeper import KernelKeeper
+from agent.kernels.upkeep import KernelUpkeep
 from agent.playing.messages import Cluster
-from agent.search.kernel_groups import CIRCUIT, GENERAL, TREE, playing
+from agent.search.kernel_groups import GENERAL, playing
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
 from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
@@ -29,13 +27,12 @@ from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
 from agent.serving.page import Page
 from agent.serving.pool import Pool
+from agent.serving.sheet import Sheet
 from agent.serving.starting import memory_share, too_little_memory
 from agent.serving.statistics import Statistics
 from agent.web.gallery import Gallery
-from games import kernel_cache
 from protocol import messages
 from protocol.server import Network, Received, gatekeeper, make_app, make_runner
-from protocol.spelling import read_start
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +43,6 @@ MAX_MESSAGE = 1 << 20
 
 MOST_STARTS = 4
 """Most STARTs of a match that wait for their answer: each keeps a rulesheet in memory."""
-
-PROGRESS_SECONDS = 10.0
-"""Seconds between two log lines about kernels being compiled."""
 
 SWITCH_SECONDS = 0.001
 """Python's thread switch interval; its default is 5 ms."""
@@ -129,7 +123,7 @@ class Player:
         journal = options.journal
         self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
         self._pool = Pool(memory_share(options.workers), options.workers, early, self._renew_kernels)
-        self._keeper = KernelKeeper(playing() if kernel_cache.is_kept() else ())
+        self._kernels = KernelUpkeep(self._pool.do_without)
         self._upkeep: list[asyncio.Task[None]] = []
 
     @property
@@ -146,7 +140,7 @@ class Player:
         there."""
         if not self._pool.warm:
             return frozenset()
-        hopeless = self._keeper.failed if kernel_cache.is_kept() else playing()
+        hopeless = self._kernels.hopeless
         return frozenset(name for name in playing() if name in hopeless or not self._pool.spare_lacks(name))
 
     def knows(self, match_id: str) -> bool:
@@ -162,17 +156,17 @@ class Player:
         """Starts the first processes and the compilation of missing kernels; takes up the journal's matches."""
         if warning := too_little_memory(self._options.workers):
             log.warning(warning)
-        self._pool.do_without(self._lacking())
+        self._pool.do_without(self._kernels.lacking)
         found = [] if self._journal is None else list(self._journal.unfinished(Moment.present()))
         self._pool.start(at_once=not found)
         self._upkeep = [
             asyncio.create_task(self._sweep()),
-            asyncio.create_task(self._compile_kernels()),
+            asyncio.create_task(self._kernels.run()),
             asyncio.create_task(self.statistics.watch_loop(self._clock.loop_delays.add)),
             asyncio.create_task(self._collection.run()),
         ]
         for unfinished in found:
-            match = Match(unfinished.start, self._pool, self._match_options, found=unfinished)
+            match = Match(Sheet.of(unfinished.start), self._pool, self._match_options, found=unfinished)
             if match.overdue:
                 match.abort()
                 continue
@@ -185,7 +179,7 @@ class Player:
         for task in self._upkeep:
             task.cancel()
         await asyncio.gather(*self._upkeep, return_exceptions=True)
-        self._keeper.close()
+        self._kernels.close()
         for match in self._matches.values():
             match.suspend()
         self._matches.clear()
@@ -194,11 +188,9 @@ class Player:
 
     async def health(self) -> tuple[str, bytes]:
         """Returns the page `/healthz`."""
-        problems = [f"kernels for {name}: {reason}" for name, reason in sorted(self._keeper.failed.items())]
+        problems = self._kernels.problems()
         if self._pool.problem:
             problems.append(self._pool.problem)
-        if not kernel_cache.is_kept():
-            problems.append("no folder for compiled kernels can be written: each process compiles its own")
         status = {"status": "degraded" if problems else "ok", "problems": problems}
         state = {**status, **self.statistics.health(), "available": self.available, "kernels": sorted(self.kernels)}
         return "application/json", json.dumps(state).encode()
@@ -234,7 +226,8 @@ class Player:
 
     async def _start(self, message: messages.Start, received: Received) -> messages.Reply:
         name = message.match_id
-        message = read_start(message)
+        sheet = await Sheet.read(message)
+        message = sheet.start
         running = self._matches.get(name)
         if running is not None and running.start_message != message:
             if running.start_message.rules == message.rules and running.start_message.role != message.role:
@@ -252,7 +245,7 @@ class Player:
                 return messages.Busy()
             self._end_all_but(self._options.workers - len(self._matches))
             journal = self._journal.match(name) if self._journal is not None else None
-            running = self._matches[name] = Match(message, self._pool, self._match_options, journal)
+            running = self._matches[name] = Match(sheet, self._pool, self._match_options, journal)
             clocks = f"{message.start_clock} s and {message.play_clock} s"
             log.info("%s: START from %s: %d statements, clocks %s", name, received.peer, len(message.rules), clocks)
         if running.starts >= MOST_STARTS:
@@ -314,50 +307,8 @@ class Player:
         log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
         self._drop(match)
 
-    def _lacking(self) -> set[str]:
-        """Returns the groups of kernels that searches do without: those not compiled yet, or where none are kept, those
-        that would take each of them too long."""
-        return set(playing()) - (self._keeper.ready if kernel_cache.is_kept() else {CIRCUIT, TREE})
-
     def _renew_kernels(self) -> None:
-        """Has all kernels compiled again: those in the cache cannot be loaded."""
-        log.error("the compiled kernels cannot be loaded: they are thrown away and compiled again")
-
-        async def renew() -> None:
-            try:
-                await asyncio.to_thread(discard_kernels)
-            except OSError as error:
-                log.error("the compiled kernels cannot be removed: %s", error)
-                return
-            self._keeper.close()
-            self._keeper = KernelKeeper(playing())
-            self._pool.do_without(self._lacking())
-            await self._compile_kernels()
-
-        self._upkeep.append(asyncio.create_task(renew()))
-
-    async def _compile_kernels(self) -> None:
-        keeper = self._keeper
-        begin = told = time.monotonic()
-        if keeper.finished:
-            return
-        # Slow to import: it shows bars on consoles as well.
-        from agent.kernels.progress import STEP_SECONDS, describe
-
-        log.info("kernels are being compiled, once per installation")
-        while not keeper.finished:
-            await asyncio.sleep(STEP_SECONDS)
-            # In a thread, as it reads files and starts processes.
-            settled = await asyncio.to_thread(keeper.step)
-            for name in sorted(settled & keeper.failed.keys()):
-                log.error("played without the kernels for %s: %s", name, keeper.failed[name])
-            if settled:
-                self._pool.do_without(self._lacking())
-            if settled or time.monotonic() - told > PROGRESS_SECONDS:
-                told = time.monotonic()
-                report = await asyncio.to_thread(keeper.report, playing())
-                log.info("kernels: %s", describe(report))
-        log.info("all kernels compiled after %.0f s", time.monotonic() - begin)
+        self._upkeep.append(asyncio.create_task(self._kernels.renew()))
 
     async def _sweep(self) -> None:
         while True:

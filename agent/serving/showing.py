@@ -11,10 +11,10 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 from agent.playing.messages import Judged, Prepared, Received, Situation, Thought, Unseen
 from agent.serving.clock import Deadline
+from agent.serving.sheet import Sheet
 from agent.web.gallery import Gallery
 from agent.web.transcript import Transcript
 from games.machine import Term
-from protocol.messages import Start
 
 log = logging.getLogger(__name__)
 
@@ -44,16 +44,16 @@ def _isolated(
 class MatchShow:
     """Writes the events of one match into its transcript."""
 
-    def __init__(self, start: Start, gallery: Gallery | None) -> None:
+    def __init__(self, sheet: Sheet, gallery: Gallery | None) -> None:
         """Without a gallery nothing is written."""
         self.failed = gallery is None
         self._role = 0
         if gallery is not None:
-            self._open(start, gallery)
+            self._open(sheet, gallery)
 
     @_isolated
-    def _open(self, start: Start, gallery: Gallery) -> None:
-        roles = _roles(start)
+    def _open(self, sheet: Sheet, gallery: Gallery) -> None:
+        start, roles = sheet.start, sheet.roles
         self._role = roles.index(start.role)
         self._transcript = Transcript(
             gallery.new_key(start.match_id),
@@ -140,16 +140,6 @@ class MatchShow:
     def aborted(self) -> None:
         """The match was given up."""
         self._transcript.end("aborted")
-
-
-def _roles(start: Start) -> list[Term]:
-    """Returns the roles in the order of the rules; only our own if the rules do not state it plainly."""
-    roles = [
-        statement[1]
-        for statement in start.rules
-        if isinstance(statement, tuple) and len(statement) == 2 and statement[0] == "role"
-    ]
-    return roles if start.role in roles else [start.role]
 
 
 def _term(data: Any) -> Term:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.playing.messages import Judged, Received, Situation, Thought, Unseen
 from agent.serving.clock import Deadline
-from games.gdl.rules.surface import named_moves
 from games.machine import NO_MOVE, Term
-from protocol.messages import Start
 
 
 @dataclass(eq=False)
@@ -107,8 +106,8 @@ class MatchTurn:
         return f"{self.thought.engine}: value {value}{details}"
 
 
-def any_move(start: Start, latest: Situation | None, last: Received) -> Term:
-    """Returns a move where the legal ones are unknown: a legal move of an earlier turn, or one that the rules name.
+def any_move(named: Sequence[Term], latest: Situation | None, last: Received) -> Term:
+    """Returns a move where the legal ones are unknown: a legal move of an earlier turn, or one that is `named`.
 
     Avoids the moves just made (`last`), which are rarely possible again.
     """
@@ -116,5 +115,4 @@ def any_move(start: Start, latest: Situation | None, last: Received) -> Term:
         seen = () if isinstance(last, Unseen) else last.moves if isinstance(last, Judged) else last
         fresh = [move for move in latest.legal if move not in seen]
         return random.choice(fresh or list(latest.legal))
-    named = named_moves(start.rules, start.role)
     return random.choice(named) if named else NO_MOVE

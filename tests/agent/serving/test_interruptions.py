@@ -13,6 +13,7 @@ from agent.serving.clock import Clock, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match import Match, MatchOptions
 from agent.serving.pool import Pool
+from agent.serving.sheet import Sheet
 from agent.web.gallery import Gallery
 from games.machine import Term
 from protocol.messages import LONGEST_CLOCK, Play, Start
@@ -51,14 +52,14 @@ def pool_of(search: FakeSearch) -> Pool:
 
 def revived(search: FakeSearch, found: UnfinishedMatch) -> Match:
     """Takes a match up again."""
-    match = Match(found.start, pool_of(search), MatchOptions(Clock(MARGIN)), found=found)
+    match = Match(Sheet.of(found.start), pool_of(search), MatchOptions(Clock(MARGIN)), found=found)
     match.resume()
     return match
 
 
 def new_match(search: FakeSearch, start: Start = START) -> Match:
     """A match with this search."""
-    return Match(start, pool_of(search), MatchOptions(Clock(MARGIN)))
+    return Match(Sheet.of(start), pool_of(search), MatchOptions(Clock(MARGIN)))
 
 
 def received(commands: list[Command]) -> list[Received]:
@@ -175,7 +176,7 @@ def test_number_of_a_turn_tells_how_many_were_missed(in_virtual_time: Run) -> No
     async def course() -> None:
         search, journal, gallery = FakeSearch(1), Silent(), Gallery()
         options = MatchOptions(Clock(MARGIN), gallery=gallery)
-        match = Match(HIDDEN, pool_of(search), options, journal)
+        match = Match(Sheet.of(HIDDEN), pool_of(search), options, journal)
         assert await match.start(now())
         await match.play(Play("m", None, 0, None, ()), now())
         await match.play(Play("m", None, 3, "a", ()), now())

@@ -16,6 +16,7 @@ from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal, MatchJournal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
+from agent.serving.sheet import Sheet
 from agent.serving.starting import SEARCH, Kind
 from agent.serving.turn import MatchTurn
 from games.machine import Term
@@ -33,7 +34,7 @@ def new_match(
     *processes: FakeProcess, ponder: bool = True, pool: FakePool | None = None, start: Start = START
 ) -> Match:
     """A match with these processes, in the order in which they are called, or with those of a pool."""
-    return Match(start, pool or FakePool(*processes), MatchOptions(Clock(MARGIN), ponder))  # type: ignore[arg-type]
+    return Match(Sheet.of(start), pool or FakePool(*processes), MatchOptions(Clock(MARGIN), ponder))  # type: ignore[arg-type]
 
 
 async def play(match: Match, *moves: Term) -> tuple[Term, float]:
@@ -572,7 +573,7 @@ def test_joint_move_is_noted_before_it_is_acted_on(in_virtual_time: Run) -> None
 
     async def course() -> None:
         search = FakeSearch(1)
-        match = Match(START, FakePool(search), MatchOptions(Clock(MARGIN)), SlowDisk())  # type: ignore[arg-type]
+        match = Match(Sheet.of(START), FakePool(search), MatchOptions(Clock(MARGIN)), SlowDisk())  # type: ignore[arg-type]
         begin = now()
         assert await match.start(begin)
         assert now() - begin == pytest.approx(1.0)
@@ -592,7 +593,7 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     monkeypatch.setattr(journal, "PATIENCE", 120.0)
     options = MatchOptions(Clock(MARGIN))
     before, after = FakeSearch(1), FakeSearch(2, proves=True)
-    match = Match(START, FakePool(before), options, Journal(tmp_path).match("m"))  # type: ignore[arg-type]
+    match = Match(Sheet.of(START), FakePool(before), options, Journal(tmp_path).match("m"))  # type: ignore[arg-type]
     assert await match.start(now())
     before.report(Distrusted(1))
     while not match._history.noting:
@@ -600,7 +601,7 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     await asyncio.gather(*match._history.noting)
     match.suspend()
     (found,) = Journal(tmp_path).unfinished(Moment.present())
-    again = Match(found.start, FakePool(after), options, found=found)  # type: ignore[arg-type]
+    again = Match(Sheet.of(found.start), FakePool(after), options, found=found)  # type: ignore[arg-type]
     assert await again.play(Play("m", None), now()) == "b"
     assert (told(before), told(after)) == (0, 1)
     again.abort()

@@ -128,11 +128,11 @@ def test_available_means_with_what_any_game_may_need(against: Callable[..., Fake
         pool.do_without({missing, "reversi"})
         assert not await manager.is_available()
         assert player.kernels == {*playing()} - {missing, "reversi"}
-        player._keeper.failed = {missing: "status 3"}
+        player._kernels._keeper.failed = {missing: "status 3"}
         assert await manager.is_available()
         assert await manager.send(START) == Ready()
         pool.do_without({"reversi"})
-        player._keeper.failed = {}
+        player._kernels._keeper.failed = {}
         assert await manager.is_available()
         pool.warm = False  # type: ignore[misc]
         assert not await manager.is_available()

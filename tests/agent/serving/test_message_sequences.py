@@ -125,7 +125,7 @@ def test_every_message_gets_a_reply_of_its_kind(
         for match in player.matches:
             assert await player.handle(Abort(match.match_id), Received(now(), Dialect(), "")) == Aborted()
         assert player.matches == ()
-        player._keeper.close()
+        player._kernels.close()
 
     run(monkeypatch, course())
     assert "Traceback" not in caplog.text

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 import pytest
 
+from agent.kernels import upkeep
 from agent.playing.messages import (
     PULSE,
     Astray,
@@ -76,7 +77,7 @@ def fake_player(monkeypatch: pytest.MonkeyPatch, *processes: FakeProcess, keeper
         return pool
 
     monkeypatch.setattr(player, "Pool", make)
-    monkeypatch.setattr(player, "KernelKeeper", lambda groups: keeper or FakeKeeper())
+    monkeypatch.setattr(upkeep, "KernelKeeper", lambda groups: keeper or FakeKeeper())
     # This process is large, and has better things to do.
     monkeypatch.setattr(gc, "collect", lambda: None)
     return pool

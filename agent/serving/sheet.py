@@ -1,0 +1,61 @@
+"""What the server process knows of a match's rules."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from games.gdl.rules.surface import has_imperfect_information, named_moves
+from games.machine import Term
+from protocol.messages import Start
+from protocol.spelling import Spelling
+
+MOST_TOKENS = 5000
+"""Tokens that are walked through in the event loop, in some milliseconds. Most rulesheets in use have fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A START, and what a walk through its rules tells."""
+
+    start: Start
+    """With the role as the rules spell it."""
+    spelling: Spelling
+    imperfect: bool
+    """Whether it is a game of imperfect information (GDL-II)."""
+    named: tuple[Term, ...]
+    """Own moves that the rules name; they need not be legal."""
+    roles: tuple[Term, ...]
+    """The roles in the order of the rules; only our own if the rules do not state it plainly."""
+
+    @classmethod
+    def of(cls, start: Start) -> Sheet:
+        """Walks through the rules."""
+        spelling = Spelling(start)
+        start = replace(start, role=spelling.read(start.role))
+        rules = start.rules
+        roles = tuple(rule[1] for rule in rules if isinstance(rule, tuple) and len(rule) == 2 and rule[0] == "role")
+        return cls(
+            start,
+            spelling,
+            has_imperfect_information(rules),
+            tuple(named_moves(rules, start.role)),
+            roles if start.role in roles else (start.role,),
+        )
+
+    @classmethod
+    async def read(cls, start: Start) -> Sheet:
+        """Walks through the rules, in a thread where they are long."""
+        return await asyncio.to_thread(cls.of, start) if exceeds(start.rules, MOST_TOKENS) else cls.of(start)
+
+
+def exceeds(term: Term, most: int) -> bool:
+    """Returns whether a term has more tokens and parentheses than `most`."""
+    stack = [term]
+    while stack and most >= 0:
+        part = stack.pop()
+        most -= 1
+        if not isinstance(part, str):
+            most -= len(part)
+            stack.extend(part[: max(0, most)])
+    return most < 0
