@@ -15,11 +15,6 @@ from protocol.vocabulary import Play, Start, Stop
 Told = TypeVar("Told", Play, Stop)
 
 
-def read_start(start: Start) -> Start:
-    """A START with its role as the rules spell it."""
-    return replace(start, role=Spelling(start).read(start.role))
-
-
 class Spelling:
     """The tokens of one match's rules."""
 

@@ -13,21 +13,19 @@ A finished match's file is removed.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import itertools
 import json
 import logging
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 from agent import bounded_json
-from agent.json_lines import read_lines
+from agent.json_lines import LineFile, read_lines
 from agent.playing.messages import MOST_FACTS, MOST_MISSED, Checkpoint, Judged, Received, Unseen, count_turns
 from agent.serving.moments import Moment
 from agent.serving.starting import JOURNAL_SUFFIX
@@ -37,9 +35,6 @@ from protocol.messages import Start
 from protocol.terms import MAX_DEPTH, map_tokens
 
 log = logging.getLogger(__name__)
-
-PATIENCE = 0.3
-"""Most seconds that a message waits for the disk: clocks are running."""
 
 _SPECIAL = re.compile(r"[\s();%]")
 
@@ -92,24 +87,12 @@ class Journal:
                 log.warning("cannot read the journal %s: %.200s", path, error)
 
 
-class MatchJournal:
-    """The file of one match. Threads write it; the event loop goes on.
-
-    The lines that a restarted server needs are kept in memory as well: a disk that refuses them gets them later, and a
-    file that has disappeared is written anew.
-    """
+class MatchJournal(LineFile):
+    """The file of one match."""
 
     def __init__(self, path: Path, lines: Iterable[dict[str, Any]] = ()) -> None:
         """`lines` are those that a former server wrote."""
-        self._path = path
-        self._lock = asyncio.Lock()
-        self._closed = self._removed = False
-        self._writing: set[asyncio.Task[None]] = set()
-        self._descriptor: int | None = None
-        self._lines = [_spell(line) for line in lines if "answer" not in line and "facts" not in line]
-        """Lines that the file must have, each after a line break in case the one before was cut off."""
-        self._written = len(self._lines)
-        """Number of these that are on the disk."""
+        super().__init__(path, [line for line in lines if "answer" not in line and "facts" not in line])
 
     async def start(self, start: Start, distrust: int = 0) -> None:
         """Begins a new file; `distrust` is the number of circuits known to be wrong."""
@@ -122,7 +105,7 @@ class MatchJournal:
             "distrust": distrust,
             **Moment.present().as_json(),
         }
-        await self._append(line, lambda: {"rules": _write_terms(start.rules)}, anew=True)
+        await self.append(line, lambda: {"rules": _write_terms(start.rules)}, anew=True)
 
     async def received(self, received: Received, number: int) -> None:
         """Adds a joint move; numbers begin with 1."""
@@ -137,124 +120,22 @@ class MatchJournal:
                 return {"moves": _write_terms(received.moves), "answered": answered, "missed": received.missed}
             return {"moves": _write_terms(received)}
 
-        await self._append({"number": number, **Moment.present().as_json()}, spell)
+        await self.append({"number": number, **Moment.present().as_json()}, spell)
 
     async def answered(self, move: Term, number: int) -> None:
         """Notes the answer given after `number` joint moves."""
-        await self._append({"turn": number}, lambda: {"answer": _write_term(move)}, keep=False, sync=False)
+        await self.append({"turn": number}, lambda: {"answer": _write_term(move)}, keep=False, sync=False)
 
     async def reached(self, checkpoint: Checkpoint) -> None:
         """Notes a state of the match; a large one takes longer to write than to reach."""
         facts = checkpoint.facts
         if facts is not None and len(facts) <= MOST_FACTS and not checkpoint.since:
             line: dict[str, object] = {"turn": checkpoint.turn, "disputed": checkpoint.disputed}
-            await self._append(line, lambda: {"facts": json.loads(facts)}, keep=False, sync=False)
+            await self.append(line, lambda: {"facts": json.loads(facts)}, keep=False, sync=False)
 
     async def distrusted(self, circuits: int) -> None:
         """Notes the number of circuits found wrong by now."""
-        await self._append({"distrust": circuits})
-
-    def close(self) -> None:
-        """Ends the writing; the file stays for the next server."""
-        self._closed = True
-        # A writing thread closes the descriptor itself.
-        if not self._lock.locked():
-            self._close_file()
-
-    def remove(self) -> None:
-        """Removes the file."""
-        self._removed = True
-        self.close()
-        self._remove_file()
-
-    async def _append(
-        self,
-        line: dict[str, object],
-        spell: Callable[[], dict[str, object]] = lambda: {},
-        *,
-        anew: bool = False,
-        keep: bool = True,
-        sync: bool = True,
-    ) -> None:
-        """Writes a line, with what `spell` adds in the writing thread: that may take too long for the event loop.
-
-        A slow or full disk is only logged: the match goes on.
-        """
-
-        def write_line() -> None:
-            self._write(_spell({**line, **spell()}), anew, keep, sync)
-
-        writing = asyncio.create_task(self._in_order(write_line))
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
-        done, _ = await asyncio.wait({writing}, timeout=PATIENCE)
-        if not done:
-            log.warning("%s takes longer than %.1f s to be written", self._path, PATIENCE)
-
-    async def _in_order(self, write_line: Callable[[], None]) -> None:
-        async with self._lock:
-            if self._closed:
-                return
-            try:
-                await asyncio.to_thread(write_line)
-            except OSError as error:
-                log.error("cannot write %s: %s", self._path, error)
-        if self._closed:
-            self._close_file()
-            if self._removed:
-                self._remove_file()
-
-    def _write(self, text: str, anew: bool, keep: bool, sync: bool) -> None:
-        if anew:
-            self._lines, self._written = [], 0
-        if keep:
-            self._lines.append(text)
-        if anew:
-            self._close_file()
-            self._path.unlink(missing_ok=True)
-        if self._written and self._is_missing():
-            log.warning("%s has disappeared: written anew", self._path)
-            self._close_file()
-            self._written = 0
-        if self._descriptor is None:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        lines = self._lines[self._written :] + ([] if keep else [text])
-        rest = "".join(lines).encode("utf-8", "surrogatepass")
-        # Should this fail in the middle, the lines are written once more.
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
-        if sync:
-            os.fsync(self._descriptor)
-        self._written = len(self._lines)
-
-    def _is_missing(self) -> bool:
-        """Returns whether the file is gone from its folder, and can be written anew.
-
-        False where the folder cannot be read: it may come back with the file in it.
-        """
-        try:
-            there = os.stat(self._path)
-            return self._descriptor is not None and not os.path.samestat(there, os.fstat(self._descriptor))
-        except FileNotFoundError:
-            return True
-        except OSError:
-            return False
-
-    def _close_file(self) -> None:
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            try:
-                os.close(descriptor)
-            except OSError as error:
-                log.error("cannot write %s: %s", self._path, error)
-
-    def _remove_file(self) -> None:
-        try:
-            self._path.unlink(missing_ok=True)
-        except OSError as error:
-            # A later server may take the match up, and drops it after a while.
-            log.error("cannot remove %s: %s", self._path, error)
+        await self.append({"distrust": circuits})
 
 
 def _load(path: Path, now: Moment) -> UnfinishedMatch:
@@ -304,10 +185,6 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
         silence=(moments[-1] if moments else began).until(now),
         intervals=tuple(before.until(after) for before, after in itertools.pairwise(moments)),
     )
-
-
-def _spell(line: dict[str, Any]) -> str:
-    return f"\n{json.dumps(line)}\n"
 
 
 def _received(line: dict[str, Any]) -> Received:

@@ -50,8 +50,8 @@ PONDER_CLOCKS, PONDER_SECONDS = 2, 60.0
 """Time to ponder after START or an answer: clocks, and seconds on top. A person without a clock may have left."""
 
 HELD_CLOCK = 3600
-"""Seconds that longer clocks count as, where others need the match's processes or its cores while its manager is silent:
-some managers send a hundred years for no limit. People who take an hour a move keep their match."""
+"""Seconds that longer clocks count as, where others need the match's processes while its manager is silent: some
+managers send a hundred years for no limit. People who take an hour a move keep their match."""
 
 GRACE = 0.8
 """Seconds beyond its clock that a message waits for the first legal moves after an outage. Managers wait a second."""

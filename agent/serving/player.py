@@ -25,12 +25,12 @@ from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
-from agent.serving.page import Page
 from agent.serving.pool import Pool
 from agent.serving.sheet import Sheet
 from agent.serving.starting import memory_share, too_little_memory
 from agent.serving.statistics import Statistics
 from agent.web.gallery import Gallery
+from agent.web.page import Page
 from protocol import messages
 from protocol.server import Network, Received, gatekeeper, make_app, make_runner
 

@@ -20,8 +20,8 @@ LOOK_SECONDS = 1.0
 """Seconds between two looks at a spare."""
 
 START_DELAY: dict[Kind, float] = {REFERENCE: 1.0, SEARCH: 10.0}
-"""Seconds after a spare was taken until the next one is started: loading kernels would take half of a core's time from a
-match that gets ready on a short start clock."""
+"""Seconds after a spare was taken until the next one is started: loading kernels would take half of a core's time from
+a match that gets ready on a short start clock."""
 
 EARLY_SECONDS = 1.0
 """Seconds after which references that were started early are not needed any more."""
@@ -111,7 +111,7 @@ class Pool:
         return spare is not None and not process.without <= spare.without
 
     def start(self, *, at_once: bool = True) -> None:
-        """Starts the first spares; if not `at_once`, the search a moment later, which leaves references the processor."""
+        """Starts the first spares; if not `at_once`, the search a moment later: references need the processor first."""
         self._spares[REFERENCE] = [Process(REFERENCE, child) for child in self._early]
         self._early.clear()
         early = EARLY_SECONDS if self._spares[REFERENCE] else 0.0

@@ -36,11 +36,12 @@ position is decided."""
 LAUNCHER = """
 import asyncio, logging, sys
 from pathlib import Path
-from agent.serving import clock, journal as journals, match, match_workers
+from agent import json_lines
+from agent.serving import clock, match, seats
 from agent.serving.player import ServeOptions, serve
 # No disk or process that is merely slow changes the course of a match.
-journals.PATIENCE = match.GOALS_SECONDS = 600.0
-match_workers.HUNG_AFTER = 5.0
+json_lines.PATIENCE = match.GOALS_SECONDS = 600.0
+seats.HUNG_AFTER = 5.0
 # Replies leave when they should, also where the machine is busy.
 clock.LATENESS_FACTOR = 0.0
 margin, journal, ponder, port = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", int(sys.argv[4])
@@ -120,12 +121,12 @@ class Server:
         return found[-1]
 
     def wait_for_spare(self) -> None:
-        """Waits for the spare worker that replaces the last match's."""
-        self.wait_for_log("worker [0-9]+ is warm")
+        """Waits for the spare search process that replaces the last match's."""
+        self.wait_for_log("search process [0-9]+ is warm")
 
-    def worker_of(self, match_id: str) -> int:
-        """Returns the process that plays a match."""
-        return int(self.wait_for_log(f"{match_id}: worker [0-9]+ joins").split()[-2])
+    def process_of(self, match_id: str, kind: str = "search") -> int:
+        """Returns the process of a match of this kind that joined last."""
+        return int(self.wait_for_log(f"{match_id}: {kind} process [0-9]+ joins").split()[-2])
 
     def play_out(self, match_id: str, game: Game, last: str = "NIL") -> None:
         """Plays a match to its end as the first role, against random moves; asserts legal replies."""

@@ -7,7 +7,7 @@ import pytest
 from protocol import infix, kif
 from protocol.constants import bare, listed, listed_names
 from protocol.messages import Dialect, MoveReply, Play, Start, parse, render
-from protocol.spelling import Spelling, read_start
+from protocol.spelling import Spelling
 
 RULES = """
 (ROLE (white)) (role 1) (init (over)) (init (at (home) ((odd))))
@@ -57,8 +57,8 @@ def test_a_match_in_which_moves_have_parentheses(start: str, told: str, written:
     """Role and moves are read with and without them, and the reply has those of the rules."""
     message, dialect = parse(start.format(RULES))
     assert isinstance(message, Start)
-    assert read_start(message).role == "white"
     spelling = Spelling(message)
+    assert spelling.read(message.role) == "white"
     play = parse(told)[0]
     assert isinstance(play, Play)
     assert spelling.read_moves(play).moves == ("wait",)

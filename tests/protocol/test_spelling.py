@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protocol.kif import read_rulesheet
 from protocol.messages import Play, Start
-from protocol.spelling import Spelling, read_start
+from protocol.spelling import Spelling
 
 RULES = read_rulesheet(
     "(role robot) (role Walker) (init (at Tower)) (init (at tower)) (<= (legal robot (go ?p)) (at ?p))"
@@ -13,9 +13,8 @@ RULES = read_rulesheet(
 
 def test_a_role_in_capitals_is_found() -> None:
     """Where one token of the rules fits; words that they do not have stay."""
-    assert read_start(Start("m", "ROBOT", RULES, 9, 9)).role == "robot"
-    assert read_start(Start("m", "walker", RULES, 9, 9)).role == "Walker"
-    assert read_start(Start("m", "GUARD", RULES, 9, 9)).role == "GUARD"
+    spelling = Spelling(Start("m", "ROBOT", RULES, 9, 9))
+    assert [spelling.read(role) for role in ("ROBOT", "walker", "GUARD")] == ["robot", "Walker", "GUARD"]
 
 
 def test_moves_in_capitals_are_found() -> None:

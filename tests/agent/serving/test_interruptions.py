@@ -35,7 +35,7 @@ class Silent(MatchJournal):
         super().__init__(Path("nowhere"))
         self.lines: list[dict[str, object]] = []
 
-    async def _append(self, line: dict[str, object], *_: object, **how: object) -> None:  # type: ignore[override]
+    async def append(self, line: dict[str, object], *_: object, **how: object) -> None:  # type: ignore[override]
         """Nothing is written: threads know no virtual time."""
         self.lines.append(line)
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from agent import json_lines
 from agent.playing.messages import Checkpoint, Judged, Unseen
-from agent.serving import journal, moments
+from agent.serving import moments
 from agent.serving.journal import Journal, MatchJournal, UnfinishedMatch
 from agent.serving.moments import Moment
 from protocol.messages import Start
@@ -26,7 +27,7 @@ START = Start("a/b.1", "x", (("role", "x"), ("<=", "terminal", ("true", ("f", "?
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits for the disk, however slow it is."""
-    monkeypatch.setattr(journal, "PATIENCE", 120.0)
+    monkeypatch.setattr(json_lines, "PATIENCE", 120.0)
 
 
 async def begun(folder: Path, *moves: str) -> MatchJournal:
@@ -336,7 +337,7 @@ async def test_slow_disk_does_not_stop_a_match(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A slow disk is logged, and written to while the match goes on."""
-    monkeypatch.setattr(journal, "PATIENCE", 0.01)
+    monkeypatch.setattr(json_lines, "PATIENCE", 0.01)
     match = Journal(tmp_path).match(START.match_id)
     write, ready = match._write, threading.Event()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agent import json_lines
 from agent.playing.messages import Begin, Distrusted, Place, Report, Rest, Thought, Turn
 from agent.search.engine import Opinion
-from agent.serving import journal
 from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal, MatchJournal
 from agent.serving.match import Match, MatchOptions
@@ -561,7 +561,7 @@ class SlowDisk(MatchJournal):
     def __init__(self) -> None:
         super().__init__(Path("nowhere"))
 
-    async def _append(self, line: dict[str, object], *_: object, **how: object) -> None:  # type: ignore[override]
+    async def append(self, line: dict[str, object], *_: object, **how: object) -> None:  # type: ignore[override]
         await asyncio.sleep(1.0)
 
     def remove(self) -> None:
@@ -590,7 +590,7 @@ def test_joint_move_is_noted_before_it_is_acted_on(in_virtual_time: Run) -> None
 
 async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A restarted server does not trust circuits found wrong before."""
-    monkeypatch.setattr(journal, "PATIENCE", 120.0)
+    monkeypatch.setattr(json_lines, "PATIENCE", 120.0)
     options = MatchOptions(Clock(MARGIN))
     before, after = FakeSearch(1), FakeSearch(2, proves=True)
     match = Match(Sheet.of(START), FakePool(before), options, Journal(tmp_path).match("m"))  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ def test_every_message_gets_a_reply_of_its_kind(
 ) -> None:
     """Moves come by the deadline, plus the grace after an outage; a player that has enough matches says busy."""
     # The disk does not live in virtual time.
-    monkeypatch.setattr(journal.MatchJournal, "_append", _forget)
+    monkeypatch.setattr(journal.MatchJournal, "append", _forget)
     rng = Random(seed)
 
     async def course() -> None:

@@ -19,10 +19,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from agent import json_lines
 from agent.commands.serve import add
 from agent.kernels import progress
 from agent.search.kernel_groups import CIRCUIT, TREE, playing
-from agent.serving import journal
 from agent.serving.player import Player, ServeOptions, serve
 from agent.serving.supervisor import listen
 from games import kernel_cache
@@ -206,7 +206,7 @@ async def test_matches_outlive_their_server(
     pool: FakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A server that is told to end leaves its matches to the next one, which needs no START."""
-    monkeypatch.setattr(journal, "PATIENCE", 600.0)
+    monkeypatch.setattr(json_lines, "PATIENCE", 600.0)
     caplog.set_level(logging.INFO)
     options = ServeOptions(journal=tmp_path)
     async with served(options) as server:

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import aiohttp
 import pytest
+from agent.web.page import Page
 from aiohttp import web
 from yarl import URL
 
 from agent.search.engine import Opinion, Score
-from agent.serving.page import Page
 from agent.web.access import TOKEN_HEADER, Access, is_here, is_loopback
 from agent.web.gallery import Gallery
 from agent.web.hosting import serve_here
