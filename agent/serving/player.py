@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from agent.serving.journal import Journal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
 from agent.serving.pool import Pool
-from agent.serving.sheet import Sheet
+from agent.serving.sheet import MOST_TOKENS, Sheet, exceeds
 from agent.serving.starting import memory_share, too_little_memory
 from agent.serving.statistics import Statistics
 from agent.web.gallery import Gallery
@@ -209,20 +209,30 @@ class Player:
                 return messages.Ready()
             case messages.Start():
                 return await self._start(message, received)
-            case messages.Play():
-                return await self._play(message, received)
+        kind, name = type(message).__name__.upper(), message.match_id
+        running = self._matches.get(name)
+        if running is None:
+            log.error("%s: %s from %s for an unknown match: answered busy", name, kind, received.peer)
+            return messages.Busy()
+        match message:
+            case messages.Abort():
+                self._drop(running)
+                log.info("%s: aborted by the manager", name)
+                return messages.Aborted()
+            case _ if exceeds((message.moves or (), message.percepts or ()), MOST_TOKENS):
+                log.error("%s: %s from %s with an endless move: answered busy", name, kind, received.peer)
+                return messages.Busy()
             case messages.Stop():
-                if (running := self._take_out(message, received)) is None:
-                    return messages.Busy()
+                del self._matches[name]
                 self._ending.append(running)
                 await running.stop(message)
                 return messages.Done()
-            case messages.Abort():
-                if (running := self._take_out(message, received)) is None:
-                    return messages.Busy()
-                running.abort()
-                log.info("%s: aborted by the manager", message.match_id)
-                return messages.Aborted()
+            case messages.Play() if running.full:
+                log.error("%s: dropped: %d turns take too much memory", name, running.turn_number)
+                self._drop(running)
+                return messages.Busy()
+            case messages.Play():
+                return messages.MoveReply(await running.play(message, received.at, received.round_trip))
 
     async def _start(self, message: messages.Start, received: Received) -> messages.Reply:
         name = message.match_id
@@ -238,7 +248,8 @@ class Player:
             running = None
         if running is None:
             if len(self._matches) >= self._options.workers:
-                self._make_room()
+                silent = sorted((match for match in self.matches if match.yields), key=lambda match: match.heard)
+                self._drop_silent(silent[:1])
             if len(self._matches) >= self._options.workers:
                 log.error("%s: START refused: all %d places are taken", name, self._options.workers)
                 self.statistics.refused += 1
@@ -258,24 +269,6 @@ class Player:
             return messages.Busy()
         return messages.Ready()
 
-    async def _play(self, message: messages.Play, received: Received) -> messages.Reply:
-        running = self._matches.get(message.match_id)
-        if running is None:
-            log.error("%s: PLAY from %s for an unknown match: answered busy", message.match_id, received.peer)
-            return messages.Busy()
-        if running.full:
-            log.error("%s: dropped: %d turns take too much memory", message.match_id, running.turn_number)
-            self._drop(running)
-            return messages.Busy()
-        return messages.MoveReply(await running.play(message, received.at, received.round_trip))
-
-    def _take_out(self, message: messages.Stop | messages.Abort, received: Received) -> Match | None:
-        running = self._matches.pop(message.match_id, None)
-        if running is None:
-            kind = type(message).__name__.upper()
-            log.error("%s: %s from %s for an unknown match: answered busy", message.match_id, kind, received.peer)
-        return running
-
     def _next_due(self) -> Instant | None:
         return min((match.due for match in self._matches.values() if match.due is not None), default=None)
 
@@ -292,20 +285,11 @@ class Player:
         self._matches.pop(match.match_id, None)
         match.abort()
 
-    def _make_room(self) -> None:
-        """Drops the match that has been silent for longest, if for long enough."""
-        silent = min((match for match in self.matches if match.yields), key=lambda match: match.heard, default=None)
-        if silent is not None:
-            self._drop_silent(silent)
-
-    def _drop_overdue(self) -> None:
-        for match in list(self._matches.values()):
-            if match.overdue:
-                self._drop_silent(match)
-
-    def _drop_silent(self, match: Match) -> None:
-        log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
-        self._drop(match)
+    def _drop_silent(self, matches: Iterable[Match]) -> None:
+        """Drops those matches of which nothing was heard for too long."""
+        for match in matches:
+            log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
+            self._drop(match)
 
     def _renew_kernels(self) -> None:
         self._upkeep.append(asyncio.create_task(self._kernels.renew()))
@@ -313,7 +297,7 @@ class Player:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            self._drop_overdue()
+            self._drop_silent([match for match in self.matches if match.overdue])
 
 
 async def serve(

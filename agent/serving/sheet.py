@@ -11,7 +11,8 @@ from protocol.messages import Start
 from protocol.spelling import Spelling
 
 MOST_TOKENS = 5000
-"""Tokens that are walked through in the event loop, in some milliseconds. Most rulesheets in use have fewer."""
+"""Tokens that are walked through in the event loop, in some milliseconds. Most rulesheets in use have fewer, and all
+moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,11 @@ class Sheet:
 
 
 def exceeds(term: Term, most: int) -> bool:
-    """Returns whether a term has more tokens and parentheses than `most`."""
+    """Returns whether a term has more parts than `most`: itself, its parts, and theirs."""
     stack = [term]
     while stack and most >= 0:
         part = stack.pop()
         most -= 1
         if not isinstance(part, str):
-            most -= len(part)
-            stack.extend(part[: max(0, most)])
+            stack.extend(part[: most + 1])
     return most < 0

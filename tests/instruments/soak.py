@@ -22,7 +22,7 @@ from pathlib import Path
 from agent.errors import CommandError
 from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee
-from agent.serving.light_workers import SPARES, WORKERS_SHARE, memory_share
+from agent.serving.starting import PROCESSES_SHARE, SPARES, memory_share
 from agent.serving.statistics import resident
 from agent.sheet import Sheet, load
 from games.gdl.interpreter.machine import Interpreter
@@ -256,7 +256,7 @@ def soak(options: argparse.Namespace, progress: Callable[[SoakReport], None]) ->
     report, faults = SoakReport(), options.fault or USUAL
     # A hostile neighbour plays a match as well.
     workers = options.at_once + (NEIGHBOUR in faults)
-    report.together["bound"] = int(memory_share(workers) * (workers + SPARES) / WORKERS_SHARE)
+    report.together["bound"] = int(memory_share(workers) * (workers + SPARES) / PROCESSES_SHARE)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ggp-agent-soak-")))
         for _ in range(options.load):

@@ -41,16 +41,19 @@ def test_plays_before_its_kernels_are_compiled(
 ) -> None:
     """The interpreter plays first, then the circuit; INFO says `available` once any game could be played."""
     server = start_server(wait=False)
-    server.wait_for_log("worker [0-9]+ is warm")
+    server.wait_for_log("search process [0-9]+ is warm")
     assert "busy" in server.send("(INFO)").text
     assert server.send(tic_tac_toe.start("m", clocks="600 2")).text == "ready"
-    first = server.worker_of("m")
+    first = server.process_of("m")
     move = server.send("(PLAY m NIL)").move
     assert move in tic_tac_toe.legal()
     last = tic_tac_toe.advance(move, "noop")
     circuits.close()
-    server.wait_for_log("m: worker [0-9]+ takes over")
-    assert server.worker_of("m") != first
-    assert server.send(f"(PLAY m {last})").text == "noop"
     server.wait_for_log("all kernels compiled")
+    server.wait_until_available()
+    assert server.send(f"(PLAY m {last})").text == "noop"
+    server.wait_for_log("m: another search goes on")
+    last = tic_tac_toe.advance("noop", tic_tac_toe.legal(1)[0])
+    assert server.send(f"(PLAY m {last})").move in tic_tac_toe.legal()
+    assert server.process_of("m") != first
     server.wait_until_available()

@@ -362,3 +362,17 @@ def test_few_repetitions_of_a_start_wait(against: Callable[..., FakePool]) -> No
         assert await manager.send(START) == Ready()
 
     against(course, FakeSearch(0, prepares=False))
+
+
+def test_endless_moves_are_refused(against: Callable[..., FakePool], caplog: pytest.LogCaptureFixture) -> None:
+    """A joint move of more tokens than most rulesheets have is nothing that a match could wait for."""
+
+    async def course(manager: Manager) -> None:
+        assert await manager.send(START) == Ready()
+        assert await manager.send(Play("m")) == MoveReply("b")
+        for message in (Play("m", ("a", ("f", *"x" * 6000))), Stop("m", ("a",) * 6000)):
+            assert await manager.send(message) == Busy()
+        assert await manager.send(Play("m", ("b", "c"))) == MoveReply("b")
+
+    against(course, FakeSearch(0))
+    assert caplog.text.count("with an endless move") == 2

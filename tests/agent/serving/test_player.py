@@ -1,4 +1,4 @@
-"""Whole conversations with a real server: matches, wrong moves, restarts, lost workers.
+"""Whole conversations with a real server: matches, wrong moves, restarts, lost processes.
 
 `test_matches`, `test_match` and `test_interruptions` have the same, and much more, in virtual time.
 """
@@ -71,7 +71,7 @@ def whole_match(supervised_server: SupervisedServer) -> WholeMatch:
 
 
 def test_whole_match_is_played(whole_match: WholeMatch, supervised_server: SupervisedServer) -> None:
-    """From START to STOP every reply is legal; then the result is logged and the worker is free."""
+    """From START to STOP every reply is legal; then the result is logged and the place is free."""
     assert whole_match.result.endswith(f"goals {whole_match.goals}")
     supervised_server.wait_until_available()
 
@@ -208,18 +208,19 @@ def test_rules_that_do_not_ground_are_played_all_the_same(server: Server, tic_ta
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_worker_lost_during_a_turn(server: Server, tic_tac_toe: Game, number: signal.Signals) -> None:
-    """A worker that dies or hangs is replaced; this turn and all later ones are answered."""
+@pytest.mark.parametrize("kind", ["reference", "search"])
+def test_process_lost_during_a_turn(server: Server, tic_tac_toe: Game, kind: str, number: signal.Signals) -> None:
+    """A process that dies or hangs is replaced; this turn and all later ones are answered."""
     server.send(tic_tac_toe.start("m"))
-    lost = server.worker_of("m")
+    lost = server.process_of("m", kind)
     server.wait_for_spare()
     mine = server.send("(PLAY m NIL)").move
     last = tic_tac_toe.advance(mine, "noop")
-    # Stopped first, so that it does not answer before it is killed.
+    # Stopped first, so that it does not report before it is killed.
     os.kill(lost, signal.SIGSTOP)
     with ThreadPoolExecutor(1) as threads:
         reply = threads.submit(server.send, f"(PLAY m {last})")
         os.kill(lost, number)
         assert reply.result().text == "noop"
-    assert server.worker_of("m") != lost
+    assert server.process_of("m", kind) != lost
     server.play_out("m", tic_tac_toe, tic_tac_toe.advance("noop", tic_tac_toe.legal(1)[0]))

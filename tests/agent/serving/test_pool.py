@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Collection
@@ -16,6 +17,7 @@ import pytest_asyncio
 from agent.playing import messages
 from agent.playing.messages import Begin, Channel, Checkpoint, Report, Rest, RulesPart, Turn, frame, parts_of
 from agent.processes import module_environment
+from agent.search.kernel_groups import playing
 from agent.serving import pool as pools
 from agent.serving import starting
 from agent.serving.player import Player, ServeOptions
@@ -25,12 +27,15 @@ from agent.serving.starting import (
     MIN_MEMORY,
     REFERENCE,
     SEARCH,
+    SHARE_OF,
     SPARES,
     Kind,
     memory_share,
     start_early,
+    start_process,
     too_little_memory,
 )
+from games.memory import KILLED_SOONER
 from protocol.messages import Start
 from tests.agent.serving.virtual import fake_player
 from tests.processes import PATIENCE
@@ -298,3 +303,16 @@ async def test_rules_of_any_length_reach_a_process_in_parts(monkeypatch: pytest.
 def test_nothing_is_started_early_without_matches(tmp_path: Path) -> None:
     """References are started early for matches of the journal only."""
     assert start_early(None, 2) == start_early(tmp_path, 2) == []
+
+
+@pytest.mark.parametrize("kind", [REFERENCE, SEARCH])
+async def test_memory_of_a_process_is_limited(kind: Kind) -> None:
+    """It has its kind's share of the match's memory; the kernel ends it before the server."""
+    process = Process(kind, start_process(kind, MIN_MEMORY, playing()), playing())
+    await asyncio.wait_for(process.warm.wait(), PATIENCE)
+    assert not process.lost.is_set()
+    bound, _ = resource.prlimit(process.pid, resource.RLIMIT_DATA)
+    assert MIN_MEMORY // 16 < bound < MIN_MEMORY * SHARE_OF[kind] + (128 << 20)
+    order, own = (int(Path(f"/proc/{number}/oom_score_adj").read_text()) for number in (process.pid, "self"))
+    assert order == min(1000, own + KILLED_SOONER)
+    await process.end()

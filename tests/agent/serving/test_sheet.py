@@ -1,0 +1,36 @@
+"""What the server knows of a match's rules."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from agent.serving import sheet
+from agent.serving.sheet import Sheet, exceeds
+from protocol.kif import read_rulesheet
+from protocol.messages import Start
+
+RULES = read_rulesheet("(role Robot) (role x) (legal Robot (go 1)) (<= (legal Robot (go ?p)) (true (at ?p)))")
+
+
+@pytest.mark.parametrize("long", [False, True])
+async def test_rules_are_walked_through(monkeypatch: pytest.MonkeyPatch, long: bool) -> None:
+    """Role, moves and kind of game are known then; the event loop does not wait for long rules."""
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr(sheet, "MOST_TOKENS", 10 if long else 1000)
+    monkeypatch.setattr(sheet, "named_moves", lambda *_: threads.append(threading.current_thread()) or ["a"])
+    read = await Sheet.read(Start("m", "ROBOT", RULES, 9, 9))
+    assert (read.start.role, read.roles, read.named, read.imperfect) == ("Robot", ("Robot", "x"), ("a",), False)
+    assert (threads[0] is threading.main_thread()) != long
+    assert Sheet.of(Start("m", "nobody", RULES, 9, 9)).roles == ("nobody",)
+
+
+def test_length_of_a_term_is_seen_at_once() -> None:
+    """However long or deep it is."""
+    deep: tuple[object, ...] = ()
+    for _ in range(100):
+        deep = (deep,)
+    for term, size in (("a", 1), (("a", ("b", "c")), 5), (deep, 101)):
+        assert exceeds(term, size - 1)  # type: ignore[arg-type]
+        assert not exceeds(term, size)  # type: ignore[arg-type]
