@@ -101,11 +101,10 @@ class MatchJournal(LineFile):
             "role": _write_term(start.role),
             "start_clock": start.start_clock,
             "play_clock": start.play_clock,
-            "listed": sorted(start.listed),
             "distrust": distrust,
             **Moment.present().as_json(),
         }
-        await self.append(line, lambda: {"rules": _write_terms(start.rules)}, anew=True)
+        await self.append(line, lambda: {"listed": sorted(start.listed), "rules": _write_terms(start.rules)}, anew=True)
 
     async def received(self, received: Received, number: int) -> None:
         """Adds a joint move; numbers begin with 1."""

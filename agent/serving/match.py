@@ -456,9 +456,11 @@ class Match:
     def _compare(self) -> None:
         """Makes the search think about what the reference knows. The interpreter is right where they differ."""
         turn = self._turn
+        here = turn.reference
+        if here is None or not self._search.taken:
+            return
         if turn.place_due:
-            turn.placed = here = turn.reference
-            assert here is not None
+            turn.placed = here
             self._search.send(messages.Place(here.turn, here.digest, here.state))
         elif turn.search_is_wrong:
             log.error("%s: turn %d: the search has another state than the interpreter", self.match_id, turn.number)

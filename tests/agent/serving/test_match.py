@@ -395,6 +395,29 @@ def test_search_is_told_of_each_doubt(in_virtual_time: Run) -> None:
     in_virtual_time(course())
 
 
+def test_search_that_joins_late_is_told_of_the_doubt(in_virtual_time: Run) -> None:
+    """Also where the reference has told of it before there was a search, or the last search is lost."""
+
+    class Late(FakePool):
+        async def acquire(self, kind: Kind) -> FakeProcess:
+            await asyncio.sleep(5.0 if kind == SEARCH else 0.0)
+            return await super().acquire(kind)
+
+    async def course() -> None:
+        first, second = FakeSearch(1, astray=True), FakeSearch(2, astray=True)
+        match = new_match(pool=Late(FakeReference(states=3), first, second))
+        assert await match.start(now())
+        assert (await play(match))[0] == "b"
+        first.die()
+        playing = asyncio.create_task(play(match, "b", "c"))
+        await asyncio.sleep(10.0)
+        assert (places(first), places(second)) == ([0], [1])
+        assert (await playing)[0] == "b"
+        match.abort()
+
+    in_virtual_time(course())
+
+
 def test_state_with_more_legal_moves_than_are_told(in_virtual_time: Run) -> None:
     """A move that the situation does not name is answered if the search has the same state."""
 
