@@ -50,11 +50,168 @@ def warm_seconds() -> float:
     return WARM_SECONDS if kernel_cache.is_kept() else COMPILING_SECONDS
 
 
-class Pool:
-    """Keeps a spare process of each kind.
+class Spares:
+    """Keeps a spare process of one kind, and bounds their number, those of matches and those being ended included."""
 
-    There are at most `matches + SPARES` of a kind, those being ended included: a match that wants one more waits.
-    """
+    def __init__(self, kind: Kind, memory: int, most: int, on_unloadable: Callable[[], None] = lambda: None) -> None:
+        """`memory` is that of a match, in bytes; `on_unloadable` is told of several in a row that did not get warm."""
+        self.without: frozenset[str] = frozenset()
+        """Groups of kernels that new processes do without."""
+        self.problem = ""
+        """Reason for which the last process is of no use; empty if it is warm."""
+        self.spares: list[Process] = []
+        self._kind = kind
+        self._memory = memory
+        self._most = most
+        self._on_unloadable = on_unloadable
+        self._failures = 0
+        """Processes in a row that ended before they were warm."""
+        self._count = 0
+        """Processes that run or are not reaped yet."""
+        self._waiting = 0
+        """Matches that wait for a process."""
+        self._taken: Instant = -math.inf
+        """Time at which a match took the last spare; long ago if a match has ended since."""
+        self._looked: Instant = now()
+        self._news = asyncio.Event()
+        """Set by any event that may end a wait."""
+        self._keeper: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @property
+    def ready(self) -> Process | None:
+        """A spare that can begin a match now: a search with its kernels loaded, or any reference."""
+        for spare in self.spares:
+            if not spare.lost.is_set() and (spare.warm.is_set() or self._kind == REFERENCE):
+                return spare
+        return None
+
+    def start(self, early: Sequence[subprocess.Popen[bytes]], delay: float) -> None:
+        """Begins to keep a spare, after `delay` seconds; `early` are running processes."""
+        self._count += len(early)
+        self.spares = [Process(self._kind, child) for child in early]
+        self._keeper = asyncio.create_task(self._keep(delay))
+
+    async def acquire(self) -> Process:
+        """Returns a process as soon as one is ready."""
+        self._waiting += 1
+        try:
+            while (process := self.ready) is None:
+                self._news.set()
+                await self._wait()
+            self.spares.remove(process)
+        finally:
+            self._waiting -= 1
+        self._taken = now()
+        return process
+
+    def take_back(self, process: Process) -> None:
+        """Keeps a process whose match was refused, once it has refused it, too."""
+        process.on_report = process.on_lost = None
+        self._in_background(self._take_back(process))
+
+    def release(self, process: Process) -> None:
+        """Ends a process."""
+        process.on_report = process.on_lost = None
+        self._taken = -math.inf
+        self._in_background(self._end(process))
+
+    def look(self) -> None:
+        """Looks at the spare now."""
+        self._news.set()
+
+    async def close(self) -> None:
+        """Ends the spares, and waits for the end of released processes."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        while self.spares:
+            self.release(self.spares.pop())
+        await asyncio.gather(*self._ending)
+
+    async def _keep(self, delay: float) -> None:
+        """Keeps a spare: started at once where one is waited for, else once a match has begun to play."""
+        await asyncio.sleep(delay)
+        while True:
+            self._drop_useless()
+            due = self._waiting or now() >= self._taken + START_DELAY[self._kind]
+            if self.spares or not due or self._count >= self._most:
+                await self._wait(LOOK_SECONDS)
+                continue
+            self.problem = await self._add()
+            if self.problem:
+                log.error(self.problem)
+                await asyncio.sleep(FAILURE_DELAY)
+
+    async def _add(self) -> str:
+        """Starts a spare, and waits until it is warm. Returns what has gone wrong, if anything has."""
+        begun = now()
+        try:
+            process = Process(self._kind, start_process(self._kind, self._memory, self.without), self.without)
+        except OSError as error:
+            return f"a {self._kind} process cannot be started: {error}"
+        self._count += 1
+        self.spares.append(process)
+        self._news.set()
+        # `wait_for` of Python 3.11 may swallow a cancellation that comes at the same time.
+        try:
+            async with asyncio.timeout(warm_seconds()):
+                await process.warm.wait()
+        except TimeoutError:
+            return f"{self._kind} process {process.pid} is not warm after {warm_seconds():.0f} s"
+        if process.lost.is_set():
+            self._failures += 1
+            if self._failures % UNLOADABLE == 0:
+                self._on_unloadable()
+            return f"{self._kind} process {process.pid} ended before it was warm"
+        self._failures = 0
+        log.info("%s process %d is warm after %.1f s", self._kind, process.pid, now() - begun)
+        self._news.set()
+        return ""
+
+    def _drop_useless(self) -> None:
+        """Ends spares that are lost, hang, lack kernels that are there by now, or are too many."""
+        # After a longer time this process itself may not have got to read the reports.
+        judges = now() - self._looked <= 2 * LOOK_SECONDS
+        self._looked = now()
+        for number, spare in reversed([*enumerate(self.spares)]):
+            silent = now() - spare.heard > (SILENT_AFTER if spare.warm.is_set() else warm_seconds())
+            if silent and judges:
+                log.error("%s process %d hangs before it has a match", self._kind, spare.pid)
+            if number or spare.lost.is_set() or not spare.without <= self.without or (silent and judges):
+                self.spares.remove(spare)
+                self.release(spare)
+
+    async def _take_back(self, process: Process) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(REFUSAL_SECONDS):
+                await process.refused.wait()
+        if self.spares or process.lost.is_set() or not process.refused.is_set():
+            await self._end(process)
+        else:
+            process.refused.clear()
+            self.spares.append(process)
+            self._news.set()
+
+    async def _end(self, process: Process) -> None:
+        await process.end()
+        self._count -= 1
+        self._news.set()
+
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _wait(self, seconds: float | None = None) -> None:
+        self._news.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+
+
+class Pool:
+    """The spare processes of both kinds."""
 
     def __init__(
         self,
@@ -65,193 +222,57 @@ class Pool:
     ) -> None:
         """`memory` bounds the processes of a match, in bytes; `early` are running references.
 
-        `on_unloadable` is called when several processes in a row end while loading their kernels.
+        `on_unloadable` is called when several searches in a row end while loading their kernels.
         """
-        self._memory = memory
-        self._most = matches + SPARES
-        self._early = list(early)
-        self._on_unloadable = on_unloadable
-        self.problem = ""
-        """Reason for which the last search process is of no use; empty if it is warm."""
-        self._failures = 0
-        """Processes in a row that ended while loading their kernels."""
-        self._without: frozenset[str] = frozenset()
-        self._spares: dict[Kind, list[Process]] = {REFERENCE: [], SEARCH: []}
-        self._counts: dict[Kind, int] = {REFERENCE: len(self._early), SEARCH: 0}
-        """Processes that run or are not reaped yet."""
-        self._waiting: dict[Kind, int] = {REFERENCE: 0, SEARCH: 0}
-        """Matches that wait for a process."""
-        self._taken: dict[Kind, Instant] = {REFERENCE: -math.inf, SEARCH: -math.inf}
-        """Time at which a match took the last spare."""
-        self._wanted = {kind: asyncio.Event() for kind in self._spares}
-        """Set where a spare is waited for, or a match has ended."""
-        self._changed = asyncio.Condition()
-        self._silent: Process | None = None
-        """The spare that gave no sign of life at the last look: this process itself may not have read it."""
-        self._keepers: list[asyncio.Task[None]] = []
-        self._ending: set[asyncio.Task[None]] = set()
+        self._early = early
+        self._search = Spares(SEARCH, memory, matches + SPARES, on_unloadable)
+        self._of: dict[Kind, Spares] = {
+            REFERENCE: Spares(REFERENCE, memory, matches + SPARES),
+            SEARCH: self._search,
+        }
 
     @property
     def warm(self) -> bool:
-        """Whether a spare search process with its kernels loaded is waiting."""
-        return self._ready(SEARCH) is not None
+        """Whether a spare search with its kernels loaded is waiting."""
+        return self._search.ready is not None
+
+    @property
+    def problem(self) -> str:
+        """Reason for which the last search is of no use; empty if it is warm."""
+        return self._search.problem
 
     def do_without(self, groups: Collection[str]) -> None:
-        """Makes processes start without these groups of kernels, from now on, and with all others."""
-        self._without = frozenset(groups)
-        self._wanted[SEARCH].set()
+        """Makes searches start without these groups of kernels, from now on, and with all others."""
+        self._search.without = frozenset(groups)
+        self._search.look()
 
     def spare_lacks(self, group: str) -> bool:
-        """Returns whether the spare search process lacks a group of kernels."""
-        return any(group in spare.without for spare in self._spares[SEARCH])
+        """Returns whether the spare search lacks a group of kernels."""
+        return any(group in spare.without for spare in self._search.spares)
 
     def can_better(self, process: Process) -> bool:
-        """Returns whether a search process that is warm by now has kernels that this one lacks."""
-        spare = self._ready(SEARCH)
+        """Returns whether a spare search has kernels that this process lacks."""
+        spare = self._search.ready
         return spare is not None and not process.without <= spare.without
 
     def start(self, *, at_once: bool = True) -> None:
         """Starts the first spares; if not `at_once`, the search a moment later: references need the processor first."""
-        self._spares[REFERENCE] = [Process(REFERENCE, child) for child in self._early]
-        self._early.clear()
-        early = EARLY_SECONDS if self._spares[REFERENCE] else 0.0
-        delays: dict[Kind, float] = {REFERENCE: early, SEARCH: 0.0 if at_once else LOOK_SECONDS}
-        self._keepers = [asyncio.create_task(self._keep(kind, delay)) for kind, delay in delays.items()]
+        self._of[REFERENCE].start(self._early, EARLY_SECONDS if self._early else 0.0)
+        self._search.start((), 0.0 if at_once else LOOK_SECONDS)
 
     async def close(self) -> None:
         """Ends the spares, and waits for the end of released processes."""
-        for child in self._early:
-            child.kill()
-            child.wait()
-        for keeper in self._keepers:
-            keeper.cancel()
-        await asyncio.gather(*self._keepers, return_exceptions=True)
-        for spares in self._spares.values():
-            while spares:
-                self.release(spares.pop())
-        await asyncio.gather(*self._ending)
+        for spares in self._of.values():
+            await spares.close()
 
     async def acquire(self, kind: Kind) -> Process:
-        """Returns a process as soon as there is one: a search with its kernels loaded, a reference at any time."""
-        if self._ready(kind) is None:
-            self._wanted[kind].set()
-        self._waiting[kind] += 1
-        try:
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._ready(kind) is not None)
-                process = self._ready(kind)
-                assert process is not None
-                self._spares[kind].remove(process)
-        finally:
-            self._waiting[kind] -= 1
-        self._taken[kind] = now()
-        return process
+        """Returns a process of a kind as soon as one is ready."""
+        return await self._of[kind].acquire()
 
     def take_back(self, process: Process) -> None:
-        """Takes back a process whose match was refused, and keeps it if there is no other spare."""
-        process.on_report = process.on_lost = None
-
-        async def keep() -> None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(REFUSAL_SECONDS):
-                    await process.refused.wait()
-            if self._spares[process.kind] or process.lost.is_set() or not process.refused.is_set():
-                await self._end(process)
-            else:
-                process.refused.clear()
-                self._spares[process.kind].append(process)
-                await self._announce()
-
-        self._in_background(keep())
+        """Keeps a process whose match was refused, once it has refused it, too."""
+        self._of[process.kind].take_back(process)
 
     def release(self, process: Process) -> None:
         """Ends a process."""
-        process.on_report = process.on_lost = None
-        self._wanted[process.kind].set()
-        self._in_background(self._end(process))
-
-    def _ready(self, kind: Kind) -> Process | None:
-        """Returns a spare that can begin a match now."""
-        for spare in self._spares[kind]:
-            if not spare.lost.is_set() and (spare.warm.is_set() or kind == REFERENCE):
-                return spare
-        return None
-
-    async def _end(self, process: Process) -> None:
-        await process.end()
-        self._counts[process.kind] -= 1
-        await self._announce()
-
-    def _in_background(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-
-    async def _announce(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
-
-    async def _keep(self, kind: Kind, delay: float) -> None:
-        """Keeps a spare running: started at once where one is waited for, else once a match has begun to play."""
-        spares, wanted = self._spares[kind], self._wanted[kind]
-        await asyncio.sleep(delay)
-        wanted.set()
-        while True:
-            # `wait_for` of Python 3.11 may swallow a cancellation that comes at the same time.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await wanted.wait()
-            useless = [*spares[1:], *filter(self._is_useless, spares[:1])]
-            for spare in useless:
-                spares.remove(spare)
-                self.release(spare)
-            due = wanted.is_set() or self._waiting[kind] or now() >= self._taken[kind] + START_DELAY[kind]
-            wanted.clear()
-            if spares or not due:
-                continue
-            async with self._changed:
-                await self._changed.wait_for(lambda: bool(spares) or self._counts[kind] < self._most)
-            problem = "" if spares else await self._add(kind)
-            if kind == SEARCH:
-                self.problem = problem
-            if problem:
-                log.error(problem)
-                await asyncio.sleep(FAILURE_DELAY)
-
-    async def _add(self, kind: Kind) -> str:
-        """Starts a spare, and waits until it is warm. Returns what has gone wrong, if anything has."""
-        begun = now()
-        without = self._without if kind == SEARCH else frozenset[str]()
-        try:
-            process = Process(kind, start_process(kind, self._memory, without), without)
-        except OSError as error:
-            return f"a {kind} process cannot be started: {error}"
-        self._counts[kind] += 1
-        self._spares[kind].append(process)
-        await self._announce()
-        try:
-            async with asyncio.timeout(warm_seconds()):
-                await process.warm.wait()
-        except TimeoutError:
-            return f"{kind} process {process.pid} is not warm after {warm_seconds():.0f} s"
-        if process.lost.is_set():
-            self._failures += kind == SEARCH
-            if kind == SEARCH and self._failures % UNLOADABLE == 0:
-                self._on_unloadable()
-            return f"{kind} process {process.pid} ended before it was warm"
-        if kind == SEARCH:
-            self._failures = 0
-        log.info("%s process %d is warm after %.1f s", kind, process.pid, now() - begun)
-        await self._announce()
-        return ""
-
-    def _is_useless(self, spare: Process) -> bool:
-        """Returns whether a spare is lost, lacks kernels that are there by now, or hangs at two looks in a row."""
-        if spare.lost.is_set() or (spare.kind == SEARCH and not spare.without <= self._without):
-            return True
-        if now() - spare.heard <= (SILENT_AFTER if spare.warm.is_set() else warm_seconds()):
-            return False
-        hangs, self._silent = self._silent is spare, spare
-        if hangs:
-            log.error("%s process %d hangs before it has a match: another one is started", spare.kind, spare.pid)
-        return hangs
+        self._of[process.kind].release(process)
