@@ -429,7 +429,7 @@ class Match:
         turn = self._turn
         match report:
             case Situation() if report.turn == turn.number:
-                turn.search, turn.astray = report, False
+                turn.search = report
                 self._on_situation(report)
             case messages.Astray() if report.turn == turn.number:
                 turn.astray = True

@@ -189,7 +189,6 @@ class Spares:
         if self.spares or process.lost.is_set() or not process.refused.is_set():
             await self._end(process)
         else:
-            process.refused.clear()
             self.spares.append(process)
             self._news.set()
 

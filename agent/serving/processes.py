@@ -11,7 +11,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Collection
 
-from agent.playing.messages import HEADER, MOST_FRAME, Alive, Command, Refused, Report, Warm, frame, parts_of
+from agent.playing.messages import HEADER, MOST_REPORT, Alive, Begin, Command, Refused, Report, Warm, frame, parts_of
 from agent.serving.clock import Instant, now
 from agent.serving.starting import Kind
 
@@ -36,7 +36,9 @@ class Process:
         self.warm = asyncio.Event()
         """Set when it is ready for a match, or lost."""
         self.refused = asyncio.Event()
-        """Set when it has refused its last match, and is ready for another one; or when it is lost."""
+        """Set when it has refused its match at once, and is ready for another one; or when it is lost."""
+        self._told = False
+        """Whether it has reported anything of its match."""
         self.lost = asyncio.Event()
         """Set when it has ended."""
         self.heard: Instant = now()
@@ -52,6 +54,9 @@ class Process:
 
     def send(self, command: Command) -> None:
         """Sends a command. Never blocks, even if the process hangs; does nothing if it is gone."""
+        if isinstance(command, Begin):
+            self._told = False
+            self.refused.clear()
         try:
             self._outbox.put_nowait(command)
         except asyncio.QueueFull:
@@ -104,14 +109,16 @@ class Process:
     async def _read(self, reader: asyncio.StreamReader) -> None:
         while True:
             (length,) = HEADER.unpack(await reader.readexactly(HEADER.size))
-            if length > MOST_FRAME:
+            if length > MOST_REPORT:
                 log.error("%s process %d reports %d bytes at once: it is lost", self.kind, self.pid, length)
                 return
             report: Report = pickle.loads(await reader.readexactly(length))
             self.heard = now()
             if isinstance(report, Warm):
                 self.warm.set()
-            elif isinstance(report, Refused):
-                self.refused.set()
-            if self.on_report is not None and not isinstance(report, Alive | Warm):
-                self.on_report(report)
+            elif not isinstance(report, Alive):
+                if isinstance(report, Refused) and not self._told:
+                    self.refused.set()
+                self._told = True
+                if self.on_report is not None:
+                    self.on_report(report)

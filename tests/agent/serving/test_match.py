@@ -356,11 +356,14 @@ def places(search: FakeSearch) -> list[int]:
 
 
 @pytest.mark.parametrize("delays", [(0.0, 0.5), (0.5, 0.0)])
-def test_search_that_has_lost_its_way_is_told_the_state(in_virtual_time: Run, delays: tuple[float, float]) -> None:
-    """Once, as soon as the reference knows it; then its opinions count."""
+@pytest.mark.parametrize("doubts", [False, True])
+def test_search_that_has_lost_its_way_is_told_the_state(
+    in_virtual_time: Run, delays: tuple[float, float], doubts: bool
+) -> None:
+    """Once, as soon as the reference knows it; then its opinions count. One that doubts its own state is not wrong."""
 
     async def course() -> None:
-        reference, search = FakeReference(delay=delays[0]), FakeSearch(1, astray=True, delay=delays[1])
+        reference, search = FakeReference(delay=delays[0]), FakeSearch(1, astray=True, wrong=doubts, delay=delays[1])
         match = new_match(reference, search)
         assert await match.start(now())
         for moves in ((), ("b", "c"), ("b", "d")):

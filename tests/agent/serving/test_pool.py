@@ -43,13 +43,13 @@ from tests.processes import PATIENCE
 CHILD = """
 import os, signal, sys, time
 from agent.processes import end_with_parent
-from agent.playing.messages import HEADER, MOST_FRAME, Alive, Begin, Channel, Distrusted, Refused, Warm
+from agent.playing.messages import HEADER, MOST_REPORT, Alive, Begin, Channel, Distrusted, Refused, Warm
 end_with_parent(signal.SIGKILL)
 conduct, channel = sys.argv[1], Channel(0, 1)
 if conduct == "ends":
     sys.exit()
 if conduct == "floods":
-    os.write(1, HEADER.pack(MOST_FRAME + 1))
+    os.write(1, HEADER.pack(MOST_REPORT + 1))
 if conduct in ("answers", "hangs"):
     channel.send(Warm(0.0))
 if conduct != "answers":

@@ -204,7 +204,8 @@ class FakeSearch(FakeProcess):
         astray: bool = False,
         **how: Any,
     ) -> None:
-        """`wrong`: it has another state than the reference; `astray`: it never knows the state by itself."""
+        """`wrong`: it has another state than the reference; `astray`: it never knows the state by itself; both: it has
+        another state, but doubts it."""
         super().__init__(pid, **how)
         self._prepares = prepares
         self._proves = proves
@@ -222,10 +223,11 @@ class FakeSearch(FakeProcess):
             digest = command.digest
         elif isinstance(command, Turn) and command.joint_move is None:
             pass
-        elif self._astray:
-            yield Astray(self.turn)
-            return
         else:
+            if self._astray:
+                yield Astray(self.turn)
+            if self._astray and not self._wrong:
+                return
             yield replace(situation(self.turn), digest=digest)
         yield Thought(self.turn, digest, Opinion(self._move, Score(60.0), final=self._proves), self._engine)
 
