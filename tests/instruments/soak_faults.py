@@ -43,6 +43,11 @@ async def _signal_worker(number: int, server: SoakServer, rng: Random) -> None:
         os.kill(rng.choice(workers), number)
 
 
+async def _kill_all(server: SoakServer, rng: Random) -> None:
+    for process in server.workers:
+        os.kill(process, signal.SIGKILL)
+
+
 async def _tear_journal(server: SoakServer, rng: Random) -> None:
     for path in server.journal.glob("*.jsonl"):
         with open(path, "a") as file:
@@ -186,8 +191,7 @@ async def _damage_kernels(truncate: bool, server: SoakServer, rng: Random) -> No
             file.seek(place)
             file.truncate() if truncate else file.write(rng.randbytes(64))
     # Running workers have loaded their kernels already.
-    for worker in server.workers:
-        os.kill(worker, signal.SIGKILL)
+    await _kill_all(server, rng)
 
 
 NEIGHBOUR = "hostile neighbour"
@@ -197,6 +201,7 @@ FAULTS: dict[str, Fault] = {
     "server killed": partial(_signal_server, signal.SIGKILL),
     "server killed in mid-write": _kill_server_while_it_writes,
     "worker killed": partial(_signal_worker, signal.SIGKILL),
+    "all workers killed": _kill_all,
     "worker stopped": partial(_signal_worker, signal.SIGSTOP),
     "worker segmentation fault": partial(_signal_worker, signal.SIGSEGV),
     "worker endless loop": partial(_signal_worker, signal.SIGUSR1),
