@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from games.gdl.rules.surface import has_imperfect_information, named_moves
@@ -13,6 +14,9 @@ from protocol.spelling import Spelling
 MOST_TOKENS = 5000
 """Tokens that are walked through in the event loop, in some milliseconds. Most rulesheets in use have fewer, and all
 moves."""
+
+_READER = ThreadPoolExecutor(1, "sheets")
+"""A thread of their own: many long sheets must not delay the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,9 @@ class Sheet:
     @classmethod
     async def read(cls, start: Start) -> Sheet:
         """Walks through the rules, in a thread where they are long."""
-        return await asyncio.to_thread(cls.of, start) if exceeds(start.rules, MOST_TOKENS) else cls.of(start)
+        if not exceeds(start.rules, MOST_TOKENS):
+            return cls.of(start)
+        return await asyncio.get_running_loop().run_in_executor(_READER, cls.of, start)
 
 
 def exceeds(term: Term, most: int) -> bool:
