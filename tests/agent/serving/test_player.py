@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.agent.conftest import Game
+from tests.processes import until
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Server, StartServer, SupervisedServer
@@ -210,7 +211,7 @@ def test_rules_that_do_not_ground_are_played_all_the_same(server: Server, tic_ta
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("kind", ["reference", "search"])
 def test_process_lost_during_a_turn(server: Server, tic_tac_toe: Game, kind: str, number: signal.Signals) -> None:
-    """A process that dies or hangs is replaced; this turn and all later ones are answered."""
+    """A process that dies or hangs is replaced; this turn and all later ones are answered meanwhile."""
     server.send(tic_tac_toe.start("m"))
     lost = server.process_of("m", kind)
     server.wait_for_spare()
@@ -222,5 +223,5 @@ def test_process_lost_during_a_turn(server: Server, tic_tac_toe: Game, kind: str
         reply = threads.submit(server.send, f"(PLAY m {last})")
         os.kill(lost, number)
         assert reply.result().text == "noop"
-    assert server.process_of("m", kind) != lost
+    until(lambda: server.process_of("m", kind) != lost, server.log, 0.05)
     server.play_out("m", tic_tac_toe, tic_tac_toe.advance("noop", tic_tac_toe.legal(1)[0]))
