@@ -152,7 +152,8 @@ class MatchHistory:
 
     def note_state(self, checkpoint: Checkpoint | None) -> None:
         """Notes the last known state; None where it is too large."""
-        if checkpoint is not None and checkpoint != self._checkpoint:
+        known = self._checkpoint
+        if checkpoint is not None and checkpoint != known and known.turn <= checkpoint.turn <= self.turns:
             self._checkpoint = checkpoint
             if self._journal is not None:
                 self._note(self._journal.reached(checkpoint))

@@ -27,7 +27,7 @@ EARLY_SECONDS = 1.0
 """Seconds after which references that were started early are not needed any more."""
 
 FAILURE_DELAY = 5.0
-"""Seconds until the next attempt after a process that could not start."""
+"""Seconds until the next attempt after processes that could not start; the first failure may have any reason."""
 
 WARM_SECONDS = 30.0
 """Most seconds for a process to load its kernels from the cache; usually it takes two."""
@@ -103,6 +103,7 @@ class Spares:
         finally:
             self._waiting -= 1
         self._taken = now()
+        self._news.set()
         return process
 
     def take_back(self, process: Process) -> None:
@@ -139,34 +140,34 @@ class Spares:
                 await self._wait(LOOK_SECONDS)
                 continue
             self.problem = await self._add()
+            self._failures = self._failures + 1 if self.problem else 0
             if self.problem:
                 log.error(self.problem)
+                if self._failures % UNLOADABLE == 0:
+                    self._on_unloadable()
+            if self._failures > 1:
                 await asyncio.sleep(FAILURE_DELAY)
 
     async def _add(self) -> str:
-        """Starts a spare, and waits until it is warm. Returns what has gone wrong, if anything has."""
+        """Starts a spare, and waits until it is warm, or taken. Returns what has gone wrong, if anything has."""
         begun = now()
         try:
-            process = Process(self._kind, start_process(self._kind, self._memory, self.without), self.without)
+            child = start_process(self._kind, self._memory, self.without)
         except OSError as error:
             return f"a {self._kind} process cannot be started: {error}"
+        process = Process(self._kind, child, self.without)
+        process.on_warm = self.look
         self._count += 1
         self.spares.append(process)
         self._news.set()
-        # `wait_for` of Python 3.11 may swallow a cancellation that comes at the same time.
-        try:
-            async with asyncio.timeout(warm_seconds()):
-                await process.warm.wait()
-        except TimeoutError:
-            return f"{self._kind} process {process.pid} is not warm after {warm_seconds():.0f} s"
+        while process in self.spares and not process.warm.is_set():
+            if now() > begun + warm_seconds():
+                return f"{self._kind} process {process.pid} is not warm after {warm_seconds():.0f} s"
+            await self._wait(begun + warm_seconds() - now() + 0.1)
         if process.lost.is_set():
-            self._failures += 1
-            if self._failures % UNLOADABLE == 0:
-                self._on_unloadable()
             return f"{self._kind} process {process.pid} ended before it was warm"
-        self._failures = 0
-        log.info("%s process %d is warm after %.1f s", self._kind, process.pid, now() - begun)
-        self._news.set()
+        if process.warm.is_set():
+            log.info("%s process %d is warm after %.1f s", self._kind, process.pid, now() - begun)
         return ""
 
     def _drop_useless(self) -> None:

@@ -33,8 +33,10 @@ class Process:
         """Takes reports, but for signs of life."""
         self.on_lost: Callable[[], None] | None = None
         """Called when the process has ended."""
+        self.on_warm: Callable[[], None] = lambda: None
+        """Called when it is ready for a match, or lost."""
         self.warm = asyncio.Event()
-        """Set when it is ready for a match, or lost."""
+        """Set then."""
         self.refused = asyncio.Event()
         """Set when it has refused its match at once, and is ready for another one; or when it is lost."""
         self._told = False
@@ -90,6 +92,7 @@ class Process:
         finally:
             for event in (self.lost, self.warm, self.refused):
                 event.set()
+            self.on_warm()
             if writing is not None:
                 writing.cancel()
             if self.on_lost is not None:
@@ -116,6 +119,7 @@ class Process:
             self.heard = now()
             if isinstance(report, Warm):
                 self.warm.set()
+                self.on_warm()
             elif not isinstance(report, Alive):
                 if isinstance(report, Refused) and not self._told:
                     self.refused.set()

@@ -6,20 +6,21 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from agent.playing.messages import PULSE, Begin, Command, Report, Rewind, Turn, count_turns
+from agent.playing.messages import PULSE, Astray, Begin, Command, Report, Rewind, Situation, Thought, Turn, count_turns
 from agent.search.kernel_groups import CIRCUIT
 from agent.serving.clock import now
 from agent.serving.pool import Pool
 from agent.serving.processes import Process
-from agent.serving.starting import SEARCH, Kind
+from agent.serving.starting import REFERENCE, SEARCH, Kind
 
 log = logging.getLogger(__name__)
 
 RECKLESS_LOSSES = 2
 """Lost processes after which a match goes on without the circuit, which may be what kills them."""
 
-HUNG_AFTER = 3.0
-"""Seconds without a sign of life after which a process is taken to hang; the pulse may be late on a loaded machine."""
+HUNG_AFTER: dict[Kind, float] = {REFERENCE: 1.5, SEARCH: 3.0}
+"""Seconds without a sign of life after which a process is taken to hang; the pulse may be late on a loaded machine.
+Less is lost with a reference, and only it may know the legal moves."""
 
 BEGIN_SECONDS = 5.0
 """Additional seconds until the first sign of life: a process checks the rules first."""
@@ -53,6 +54,8 @@ class Seat:
         self._process: Process | None = None
         self._told = 0
         """Number of joint moves that the process was told."""
+        self._rewound = False
+        """Whether the process has told nothing since the match began again."""
         self._losses = 0
         self._closed = False
         self._joining: asyncio.Task[None] | None = None
@@ -87,6 +90,7 @@ class Seat:
     def rewind(self) -> None:
         """Tells the process that the match begins again."""
         self._told = 0
+        self._rewound = True
         self.send(Rewind())
 
     def send(self, command: Command) -> None:
@@ -123,12 +127,21 @@ class Seat:
         compile = self._kind == SEARCH and self._losses < RECKLESS_LOSSES and CIRCUIT not in process.without
         begin = self._make_begin(compile)
         self._told = begin.checkpoint.turn + count_turns(*begin.checkpoint.since)
-        process.on_report, process.on_lost = self._on_report, self._lose
+        self._rewound = False
+        process.on_report, process.on_lost = self._pass_on, self._lose
         # A stopped process gives no sign of life at all: count from now.
         process.heard = now() + BEGIN_SECONDS
         process.send(begin)
         if process.lost.is_set():
             self._lose()
+
+    def _pass_on(self, report: Report) -> None:
+        """Passes a report on, unless it is about a turn from before the match began again."""
+        if self._rewound and isinstance(report, Situation | Astray | Thought):
+            if report.turn:
+                return
+            self._rewound = False
+        self._on_report(report)
 
     def _lose(self, how: str = "is lost") -> None:
         assert self._process is not None
@@ -140,6 +153,8 @@ class Seat:
         while True:
             before = now()
             await asyncio.sleep(PULSE)
-            # Else this process itself did not get to run.
-            if now() - before <= 2 * PULSE and self._process is not None and now() - self._process.heard > HUNG_AFTER:
+            if now() - before > 2 * PULSE:
+                # This process itself did not get to run.
+                continue
+            if self._process is not None and now() - self._process.heard > HUNG_AFTER[self._kind]:
                 self._lose("hangs")

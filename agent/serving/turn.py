@@ -75,7 +75,7 @@ class MatchTurn:
         return self.astray or here.states > 1 or self.placed is not None
 
     def forget_search(self) -> None:
-        """Takes note that another process searches from now on."""
+        """Forgets what the last search has told of the state."""
         self.search = self.placed = None
         self.astray = False
 
