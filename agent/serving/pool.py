@@ -95,9 +95,9 @@ class Spares:
     async def acquire(self) -> Process:
         """Returns a process as soon as one is ready."""
         self._waiting += 1
+        self._news.set()
         try:
             while (process := self.ready) is None:
-                self._news.set()
                 await self._wait()
             self.spares.remove(process)
         finally:
@@ -164,9 +164,9 @@ class Spares:
             if now() > begun + warm_seconds():
                 return f"{self._kind} process {process.pid} is not warm after {warm_seconds():.0f} s"
             await self._wait(begun + warm_seconds() - now() + 0.1)
-        if process.lost.is_set():
+        if process.lost.is_set() and process in self.spares:
             return f"{self._kind} process {process.pid} ended before it was warm"
-        if process.warm.is_set():
+        if not process.lost.is_set() and process.warm.is_set():
             log.info("%s process %d is warm after %.1f s", self._kind, process.pid, now() - begun)
         return ""
 
