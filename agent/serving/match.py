@@ -333,7 +333,7 @@ class Match:
         begun = now()
         await self._think(turn, deadline)
         self._clock.woke(deadline, begun)
-        await self._know_legal_moves(turn, deadline)
+        await self._know_legal_moves(turn, deadline, begun)
         if self._turn is not turn:
             # The manager went on without an answer, and will not read this one.
             return self._any_move()
@@ -357,12 +357,16 @@ class Match:
         until = deadline.at
         while self._waits_in(turn) and now() < until and not (turn.decided and turn.reference is not None):
             until = min(until, now() + patience) if turn.decided else deadline.at
-            await self._wait(until)
+            tardy_at = self._reference.tardy_at if turn.situation is None else deadline.at
+            if now() >= tardy_at:
+                log.warning("%s: turn %d: no legal moves yet: another reference is called", self.match_id, turn.number)
+                self._reference.replace(lost=False)
+            await self._wait(min(until, tardy_at))
 
-    async def _know_legal_moves(self, turn: MatchTurn, deadline: Deadline) -> None:
-        """Waits beyond the deadline for the legal moves, if they are still unknown."""
+    async def _know_legal_moves(self, turn: MatchTurn, deadline: Deadline, begun: Instant) -> None:
+        """Waits beyond the deadline for the legal moves, if they are still unknown. `begun` is the time of the PLAY."""
         until = deadline.at
-        if self._revived:
+        if self._revived or begun >= deadline.at:
             # Too late for most managers already; to the others, an illegal move is of no use either.
             end = deadline.at + self._clock.margin
             until = end + (GRACE if now() < end + GRACE else MOST_GRACE)

@@ -250,6 +250,10 @@ class Pool:
         """Returns whether the spare search lacks a group of kernels."""
         return any(group in spare.without for spare in self._search.spares)
 
+    def has_spare(self, kind: Kind) -> bool:
+        """Returns whether a process of a kind could begin a match at once."""
+        return self._of[kind].ready is not None
+
     def can_better(self, process: Process) -> bool:
         """Returns whether a spare search has kernels that this process lacks."""
         spare = self._search.ready

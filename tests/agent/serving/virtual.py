@@ -285,6 +285,10 @@ class FakePool:
     async def close(self) -> None:
         """Nothing is left to end."""
 
+    def has_spare(self, kind: Kind) -> bool:
+        """Returns whether a process is waiting."""
+        return bool(self.waiting[kind]) or (kind == REFERENCE and self._endless)
+
     def can_better(self, process: FakeProcess) -> bool:
         """Returns whether the next search has kernels that this one lacks."""
         waiting = self.waiting[SEARCH]
