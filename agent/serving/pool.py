@@ -29,6 +29,9 @@ EARLY_SECONDS = 1.0
 FAILURE_DELAY = 5.0
 """Seconds until the next attempt after processes that could not start; the first failure may have any reason."""
 
+ENDING_SECONDS = 0.1
+"""Seconds from the end of a process's reports until it can be told how it has ended."""
+
 WARM_SECONDS = 30.0
 """Most seconds for a process to load its kernels from the cache; usually it takes two."""
 
@@ -65,7 +68,7 @@ class Spares:
         self._most = most
         self._on_unloadable = on_unloadable
         self._failures = 0
-        """Processes in a row that ended before they were warm."""
+        """Processes in a row that ended by themselves before they were warm."""
         self._count = 0
         """Processes that run or are not reaped yet."""
         self._waiting = 0
@@ -140,13 +143,13 @@ class Spares:
                 await self._wait(LOOK_SECONDS)
                 continue
             self.problem = await self._add()
-            self._failures = self._failures + 1 if self.problem else 0
-            if self.problem:
-                log.error(self.problem)
-                if self._failures % UNLOADABLE == 0:
-                    self._on_unloadable()
-            if self._failures > 1:
-                await asyncio.sleep(FAILURE_DELAY)
+            if not self.problem:
+                self._failures = 0
+                continue
+            log.error(self.problem)
+            if self._failures and self._failures % UNLOADABLE == 0:
+                self._on_unloadable()
+            await asyncio.sleep(FAILURE_DELAY if self._failures > 1 else LOOK_SECONDS)
 
     async def _add(self) -> str:
         """Starts a spare, and waits until it is warm, or taken. Returns what has gone wrong, if anything has."""
@@ -165,6 +168,9 @@ class Spares:
                 return f"{self._kind} process {process.pid} is not warm after {warm_seconds():.0f} s"
             await self._wait(begun + warm_seconds() - now() + 0.1)
         if process.lost.is_set() and process in self.spares:
+            # A process ends a moment after its pipes are closed.
+            await asyncio.sleep(ENDING_SECONDS)
+            self._failures += not process.was_killed
             return f"{self._kind} process {process.pid} ended before it was warm"
         if not process.lost.is_set() and process.warm.is_set():
             log.info("%s process %d is warm after %.1f s", self._kind, process.pid, now() - begun)

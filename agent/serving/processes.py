@@ -54,6 +54,12 @@ class Process:
         """The process id, which is also the id of the process group with its children."""
         return self._child.pid
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether it was ended by SIGKILL: by somebody, or by the kernel for want of memory."""
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return ended is not None and ended.si_code == os.CLD_KILLED and ended.si_status == signal.SIGKILL
+
     def send(self, command: Command) -> None:
         """Sends a command. Never blocks, even if the process hangs; does nothing if it is gone."""
         if isinstance(command, Begin):

@@ -64,7 +64,7 @@ class Seat:
         self._asked: Instant | None = None
         """Time at which it was asked for the situation that it has not told yet."""
         self._slowest: float | None = None
-        """Longest time that the process took for a situation; None before the first."""
+        """Longest time that the process took for the situation of a turn; None before the first."""
         self._losses = 0
         self._closed = False
         self._joining: asyncio.Task[None] | None = None
@@ -149,7 +149,7 @@ class Seat:
         process.on_report, process.on_lost = self._pass_on, self._lose
         # A stopped process gives no sign of life at all: count from now.
         process.heard = now() + BEGIN_SECONDS
-        self._asked, self._slowest = now(), None
+        self._asked = self._slowest = None
         process.send(begin)
         if process.lost.is_set():
             self._lose()

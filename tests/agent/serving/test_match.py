@@ -272,6 +272,7 @@ def test_reference_that_is_stopped_is_replaced_within_the_turn(in_virtual_time: 
         match = new_match(stopped, slow, spare, start=replace(START, start_clock=2))
         assert await match.start(now())
         await play(match)
+        await play(match, "a", "c")
         stopped.hang()
         begin = now()
         assert (await play(match, "b", "c"))[0] == "a"

@@ -135,6 +135,20 @@ async def test_kernels_that_nobody_can_load_are_reported(start: Callable[..., Ch
     await pool.close()
 
 
+async def test_processes_that_somebody_kills_say_nothing_of_the_kernels(start: Callable[..., Children]) -> None:
+    """They may have been too large as well: kernels are not compiled again for that."""
+    children = start("sleeps", "sleeps", "sleeps")
+    reported: list[int] = []
+    pool = Pool(1, 1, on_unloadable=lambda: reported.append(1))
+    pool.start()
+    for number in range(3):
+        await until(lambda number=number: len(children.of[SEARCH]) > number)  # type: ignore[misc]
+        children.of[SEARCH][number].kill()
+    pool.release(await pool.acquire(SEARCH))
+    assert not reported
+    await pool.close()
+
+
 @pytest.mark.parametrize("constant", ["WARM_SECONDS", "SILENT_AFTER"])
 async def test_search_that_hangs_before_its_match_is_replaced(
     start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch, constant: str
