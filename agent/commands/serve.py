@@ -191,9 +191,9 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
 
     import asyncio
 
+    from agent.playing.messages import Cluster
     from agent.serving.player import ServeOptions, serve
     from agent.serving.supervisor import RESTARTS
-    from agent.worker.messages import Cluster
 
     result = _result(options, listener)
     if RESTARTS in os.environ:

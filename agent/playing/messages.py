@@ -8,11 +8,13 @@ A frame is four bytes of length and one pickled object. Both ends are our own co
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import select
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +24,10 @@ from games.machine import Term
 from protocol.messages import Start
 
 if TYPE_CHECKING:
-    # It imports NumPy, without which server and workers answer sooner after a crash.
+    # It imports NumPy, without which server and reference answer sooner.
     from agent.search.engine import Opinion
+
+log = logging.getLogger(__name__)
 
 JointMove: TypeAlias = tuple[Term, ...]
 """One move per role, in the order of the roles."""
@@ -34,6 +38,8 @@ PULSE = 0.5
 HEADER = struct.Struct("!I")
 """Length of the object that follows, in bytes."""
 
+MOST_REPORT = 1 << 20
+"""Most bytes of a report. What is too long is left out (see `Channel.send`)."""
 
 MOST_MISSED = 1000
 """Most turns by which a message's number may be ahead."""
@@ -183,6 +189,7 @@ class Warm:
     """The process is ready for `Begin`."""
 
     seconds: float
+    """Time that this took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +239,10 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Astray:
-    """From the search: it does not know the state of a turn, and waits for `Place`."""
+    """From the search: `Place` is wanted for this turn, as soon as the reference has told its situation.
+
+    The search does not know the state, or doubts it; then its own `Situation` of the turn follows, and it thinks on.
+    """
 
     turn: int
 
@@ -276,6 +286,20 @@ def parts_of(command: Command) -> Iterator[Command | RulesPart]:
     yield command
 
 
+def shortened(report: Report) -> Report | None:
+    """Returns a report with less in it; None if nothing can be left out."""
+    if isinstance(report, Situation):
+        if report.state:
+            return replace(report, state=b"")
+        if report.checkpoint is not None:
+            return replace(report, checkpoint=None)
+        return replace(report, legal=report.legal[: len(report.legal) // 2]) if report.legal else None
+    if isinstance(report, Thought):
+        bare = replace(report.opinion, info={}, candidates=(), line=())
+        return replace(report, opinion=bare) if bare != report.opinion else None
+    return None
+
+
 def frame(message: object) -> bytes:
     """Returns a message as a frame."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
@@ -283,7 +307,10 @@ def frame(message: object) -> bytes:
 
 
 class Channel:
-    """The worker's end. One thread reads, blocking; any thread may write, or wake the one that reads."""
+    """The process's end. One thread reads, blocking; any thread may write, or wake the one that reads."""
+
+    _beaten = 0.0
+    """Time of the last sign of life."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd
@@ -293,8 +320,15 @@ class Channel:
         self._rules: list[Term] = []
 
     def send(self, report: Report) -> None:
-        """Writes a report. Raises `BrokenPipeError` if the server is gone."""
-        rest = memoryview(frame(report))
+        """Writes a report, shortened to `MOST_REPORT`. Raises `BrokenPipeError` if the server is gone."""
+        framed = frame(report)
+        while len(framed) > MOST_REPORT:
+            shorter = shortened(report)
+            if shorter is None:
+                log.warning("a report of %d bytes is left out: %s", len(framed), type(report).__name__)
+                return
+            report, framed = shorter, frame(shorter)
+        rest = memoryview(framed)
         with self._lock:
             while rest:
                 rest = rest[os.write(self._write_fd, rest) :]
@@ -319,12 +353,20 @@ class Channel:
             self._rules.clear()
         return command
 
+    def listen(self, timeout: float = PULSE) -> Command | None:
+        """Returns as `receive` does; sends a sign of life before where one is due."""
+        now = time.monotonic()
+        if now >= self._beaten + PULSE:
+            self._beaten = now
+            self.send(Alive())
+        return self.receive(min(timeout, PULSE))
+
     def wake(self) -> None:
         """Makes the present or next call of `receive` return."""
         os.write(self._waking_fd, b"!")
 
     def close(self) -> None:
-        """Closes both directions, for forked children, which must not keep them open when the worker has died."""
+        """Closes both directions, for forked children, which must not keep them open when the process has died."""
         for descriptor in (self._read_fd, self._write_fd, self._woken_fd, self._waking_fd):
             os.close(descriptor)
 

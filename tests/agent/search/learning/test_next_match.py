@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent.playing.choice import choice_for
+from agent.playing.messages import Begin, Checkpoint
 from agent.search.choosing import preparation as preparing
 from agent.search.choosing.preparation import Preparation
 from agent.search.engine import StopFlag
 from agent.search.learning import learner as learning
 from agent.search.learning.lessons import Lesson, LessonTable
 from agent.search.learning.memory import MemoryEntry, SheetMemory, Store
-from agent.worker.choice import choice_for
-from agent.worker.messages import Begin, Checkpoint
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
 from protocol import kif

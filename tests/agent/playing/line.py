@@ -7,8 +7,9 @@ import queue
 import threading
 from collections.abc import Iterator
 
-from agent.worker.messages import Begin, Channel, Command, Report
-from agent.worker.session import Session
+from agent.playing.session import Session
+
+from agent.playing.messages import Begin, Channel, Command, Report
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
 from tests.processes import PATIENCE

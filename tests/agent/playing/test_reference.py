@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.worker.messages import Checkpoint, Unseen
-from agent.worker.reference import Reference
+from agent.playing.messages import Checkpoint, Unseen
+from agent.playing.reference import Reference
 from tests.matches import interpreter_of
 
 RULES = """

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 
 import pytest
+from agent.playing.crosschecker import CrossChecker
 
-from agent.worker import crosschecker
-from agent.worker.crosschecker import CrossChecker
+from agent.playing import crosschecker
 from games.gdl.crosscheck import Observation, observe
 from games.gdl.interpreter.machine import Interpreter
 from games.machine import Interrupted, State
-from tests.agent.worker.line import Portable
+from tests.agent.playing.line import Portable
 from tests.matches import rules_of
 from tests.processes import until
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from agent.playing import opinions as module
+from agent.playing.messages import Checkpoint, Situation
+from agent.playing.opinions import Opinions
 from agent.search.engine import Opinion, Score
-from agent.worker import opinions as module
-from agent.worker.messages import Checkpoint, Situation
-from agent.worker.opinions import Opinions
 from games.machine import GameError
 
 

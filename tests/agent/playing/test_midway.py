@@ -5,17 +5,17 @@ from __future__ import annotations
 import random
 
 import pytest
+from agent.playing.session import Session
 
+from agent.playing.messages import Begin, Checkpoint, Prepared, Situation, Thought, Turn
 from agent.refereeing.positions import from_position
-from agent.worker.messages import Begin, Checkpoint, Prepared, Situation, Thought, Turn
-from agent.worker.session import Session
 from games import rulesheets
 from games.gdl.compile import warm_kernels
 from games.gdl.rules.check import check
 from games.machine import Term
 from protocol.kif import read_rulesheet, write
 from protocol.messages import Start
-from tests.agent.worker.line import Line, running
+from tests.agent.playing.line import Line, running
 from tests.circuits import own_machine
 from tests.processes import PATIENCE
 

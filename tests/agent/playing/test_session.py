@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from agent.playing.session import CompilationLike, Session
 
-from agent.search.engine import Engine, Limit, Opinion, StopFlag
-from agent.worker import crosschecker
-from agent.worker import gamer as gamers
-from agent.worker.messages import (
+from agent.playing import crosschecker
+from agent.playing import gamer as gamers
+from agent.playing.messages import (
     Begin,
     Checkpoint,
     Distrusted,
@@ -25,14 +25,14 @@ from agent.worker.messages import (
     Thought,
     Turn,
 )
-from agent.worker.session import CompilationLike, Session
+from agent.search.engine import Engine, Limit, Opinion, StopFlag
 from games import rulesheets
 from games.gdl.compile import Limits, start_compilation, warm_kernels
 from games.gdl.rules.check import CheckedRules
 from games.machine import State, StateMachine, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
-from tests.agent.worker.line import Line, Portable, running
+from tests.agent.playing.line import Line, Portable, running
 from tests.matches import interpreter_of, rules_of
 from tests.processes import PATIENCE, until
 
@@ -192,7 +192,7 @@ class Match:
 @pytest.fixture
 def begin(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[..., Match]]:
     """Begins matches, and ends them."""
-    caplog.set_level(logging.INFO, "agent.worker")
+    caplog.set_level(logging.INFO, "agent.playing")
     with contextlib.ExitStack() as stack:
 
         def begin(compile: Compile, **options: bool) -> Match:

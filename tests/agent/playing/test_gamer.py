@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from agent.playing.gamer import Gamer, Hooks
 
+from agent.playing.messages import Checkpoint, Situation, Thought, Turn
+from agent.playing.messages import Report as WorkerReport
 from agent.search.engine import Engine, EngineMismatchError, Limit, Opinion, Report, StopFlag
-from agent.worker.gamer import Gamer, Hooks
-from agent.worker.messages import Checkpoint, Situation, Thought, Turn
-from agent.worker.messages import Report as WorkerReport
 from games.gdl.crosscheck import Observation
 from games.gdl.interpreter.machine import Interpreter
 from games.machine import State, StateMachine, Term

@@ -9,17 +9,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from agent.playing import belief as beliefs
+from agent.playing.belief import Belief
+from agent.playing.belief_search import BeliefSearch
+from agent.playing.evidence import Hidden, Resumed, RoleView, Told
+from agent.playing.hypotheses import Hypothesis, most_promising, unexplored
+from agent.playing.messages import Checkpoint, JointMove, Judged, Unseen
+from agent.playing.reference import Reference
 from agent.search.engine import Opinion
-from agent.worker import belief as beliefs
-from agent.worker.belief import Belief
-from agent.worker.belief_search import BeliefSearch
-from agent.worker.evidence import Hidden, Resumed, RoleView, Told
-from agent.worker.hypotheses import Hypothesis, most_promising, unexplored
-from agent.worker.messages import Checkpoint, JointMove, Judged, Unseen
-from agent.worker.reference import Reference
 from games import rulesheets
 from games.machine import State, StateMachine, Term
-from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, CARDS, HiddenMatch
+from tests.agent.playing.hidden_games import BLIND_TIC_TAC_TOE, CARDS, HiddenMatch
 from tests.matches import interpreter_of, own_interpreter
 
 GENEROUS = 600.0

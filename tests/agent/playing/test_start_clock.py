@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable
 
 import pytest
+from agent.playing.gamer import Gamer, Hooks
+from agent.playing.session import Session
 
+from agent.playing import session as sessions
+from agent.playing.messages import Begin, Checkpoint, Prepared, Thought
 from agent.search.engine import Engine, Limit, Opinion, Score, StopFlag
-from agent.worker import session as sessions
-from agent.worker.gamer import Gamer, Hooks
-from agent.worker.messages import Begin, Checkpoint, Prepared, Thought
-from agent.worker.session import Session
 from games.machine import State, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
-from tests.agent.worker.line import Line, running
+from tests.agent.playing.line import Line, running
 from tests.processes import PATIENCE, until
 
 PUZZLE = """
