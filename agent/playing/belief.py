@@ -176,7 +176,8 @@ class Belief:
 
     def sample(self, most: int) -> list[tuple[State, float]]:
         """Returns the possible states with their probabilities, some of them drawn at random where there are more."""
-        weights = self.weights if len(self.weights) <= most else self._drawn(self.weights, most)
+        # Asking changes nothing, so the belief's own generator is not used.
+        weights = self.weights if len(self.weights) <= most else _drawn(self.weights, most, random.Random(0))
         return list(weights.items())
 
     def is_over(self) -> bool:
@@ -306,7 +307,7 @@ class Belief:
         lost = any(hypothesis.lost for hypothesis in self._hypotheses)
         self.exhaustive = not lost and len(together) <= LIMIT and missing <= NEGLIGIBLE * total
         if len(together) > LIMIT:
-            together = self._drawn(together, LIMIT)
+            together = _drawn(together, LIMIT, self._rng)
             total = sum(together.values())
         self.weights = {state: weight / total for state, weight in together.items()}
         self._forget_improbable()
@@ -330,9 +331,10 @@ class Belief:
             pairs.sort(key=lambda pair: -pair[1])
         return pairs
 
-    def _drawn(self, weights: Weights, count: int) -> Weights:
-        """Returns some of the states, drawn by their weights (Efraimidis and Spirakis: Weighted random sampling with a
-        reservoir, 2006)."""
-        keys = {state: math.log(1.0 - self._rng.random()) / weight for state, weight in weights.items() if weight > 0}
-        chosen = sorted(keys, key=keys.__getitem__)[-count:]
-        return {state: weights[state] for state in chosen}
+
+def _drawn(weights: Weights, count: int, rng: random.Random) -> Weights:
+    """Returns some of the states, drawn by their weights (Efraimidis and Spirakis: Weighted random sampling with a
+    reservoir, 2006)."""
+    keys = {state: math.log(1.0 - rng.random()) / weight for state, weight in weights.items() if weight > 0}
+    chosen = sorted(keys, key=keys.__getitem__)[-count:]
+    return {state: weights[state] for state in chosen}

@@ -34,7 +34,7 @@ class Opinions:
             """Newer opinion, to be sent when `REPEAT_AFTER` is over."""
 
     def report(self, opinion: Opinion, engine: str, reason: str) -> None:
-        """Sends an opinion, or keeps it for `flush`. Raises `GameError` for an illegal move, and any error of sending."""
+        """Sends an opinion, or keeps it for `flush`. Raises `GameError` for an illegal move, and errors of sending."""
         with self._lock:
             if self._stop[0]:
                 return

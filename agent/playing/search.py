@@ -66,11 +66,12 @@ class Search:
         self,
         channel: Channel,
         begin: Begin,
-        compile: Compile = partial(start_compilation, freeing=may_begin_midway),
+        compile: Compile | None = None,
         engines: EngineChoice | None = None,
     ) -> None:
-        """`engines` defaults to the choice of the registry."""
-        self._channel, self._begin, self._compile = channel, begin, compile
+        """`compile` defaults to `games.gdl.compile.start_compilation`, `engines` to the choice of the registry."""
+        self._channel, self._begin = channel, begin
+        self._compile = compile or partial(start_compilation, freeing=may_begin_midway)
         self._engines = engines
         self._resting = begin.seconds is None and not begin.ponder
         self._started = time.monotonic()

@@ -227,19 +227,22 @@ class Thinker:
 
     def _go_to(self, checkpoint: Checkpoint) -> None:
         """Notes a checkpoint's state, and the messages since then."""
-        # If the facts cannot be read, it stays so.
-        self._astray = True
-        """Whether the state is not known."""
         self._turn = checkpoint.turn
         self._doubtful = False
         """Whether the reference may come to another state than the joint move's."""
-        self._facts = None if checkpoint.facts is None else facts_from_json(checkpoint.facts)
+        self._astray = False
+        """Whether the state is not known."""
+        self._facts: frozenset[Term] | None = None
         """Last known state; None for the initial one."""
+        if checkpoint.facts is not None:
+            try:
+                self._facts = facts_from_json(checkpoint.facts)
+            except ValueError:
+                self._astray = True
         self._place: Place | None = None
         """States to think about where there are several."""
         self._moves: list[JointMove] = []
         """Joint moves since the last known state."""
-        self._astray = False
         self._begin_anew()
         for received in checkpoint.since:
             self._note(received)
@@ -267,8 +270,8 @@ class Thinker:
         self._moves, self._astray = [], False
         self._begin_anew()
         self._catch_up()
-        if self._digest != place.digest:
-            log.error("the machine differs from the reference in turn %d", self._turn)
+        if self._circuit and self._digest not in (None, place.digest):
+            log.error("circuit and interpreter differ in turn %d", self._turn)
             self.distrust()
 
     # --- the machine's state
