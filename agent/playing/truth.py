@@ -32,8 +32,7 @@ class Truth:
         self._channel = channel
         self._begin = begin
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self._ended: bool | None = None
-        """None while the other thread works; then whether the match was refused."""
+        self._failed = False
         self._told: Situation
         """Situation sent last."""
 
@@ -42,29 +41,27 @@ class Truth:
 
         Returns whether the process can take another match: this one was refused. If not, it has failed.
         """
-        threading.Thread(target=self._work, name="reference", daemon=True).start()
-        while self._ended is None:
+        checked = check_rules(self._begin.start)
+        if isinstance(checked, Refused):
+            self._channel.send(checked)
+            return True
+        threading.Thread(target=self._work, args=[checked], name="reference", daemon=True).start()
+        while not self._failed:
             command = self._channel.listen()
             if command is not None:
                 self._commands.put(command)
-        return self._ended
+        return False
 
     # --- the other thread
 
-    def _work(self) -> None:
-        refused = False
+    def _work(self, checked: CheckedRules) -> None:
         try:
-            checked = check_rules(self._begin.start)
-            if isinstance(checked, Refused):
-                self._channel.send(checked)
-                refused = True
-            else:
-                self._follow(checked)
+            self._follow(checked)
         except BrokenPipeError:
             pass
         except Exception:
             log.exception("the reference fails")
-        self._ended = refused
+        self._failed = True
         self._channel.wake()
 
     def _follow(self, checked: CheckedRules) -> None:

@@ -145,6 +145,7 @@ class _Agent:
 
     def restart(self, at: float) -> None:
         """Goes on with the match like a new server."""
+        assert self.situation.checkpoint is not None
         self._take_up(self.situation.checkpoint)
         self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, self._heard, self._intervals[-9:])
 
