@@ -6,10 +6,10 @@ the search has threads.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from games.child_process import Bounds, ChildLostError, ChildProcess
@@ -34,69 +34,54 @@ NICENESS = 5
 """Niceness of the child: the search goes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """Result of the child."""
-
-    states: int
-    """Number of states in which both agree."""
-    difference: Difference | None
-
-
 class Rehearsal:
     """The child process, as the control thread sees it. Nothing blocks."""
 
     def __init__(self, checked: CheckedRules, start_clock: float) -> None:
         """Forks the child; to be called before the process has threads. `start_clock` is in seconds."""
         self._seconds = min(SHARE * start_clock, MOST_SECONDS)
-        self._gives_up = 0.0
         bounds = Bounds(memory_bytes=memory_part(MEMORY_BYTES, MEMORY_SHARE))
         self._child: ChildProcess | None = ChildProcess(_rehearse, checked, self._seconds, bounds=bounds)
-        self.running = False
+        self._ends: float | None = None
+        """Time after which no result is waited for; None before the beginning."""
+
+    @property
+    def running(self) -> bool:
         """Whether a circuit is being compared."""
+        return self._child is not None and self._ends is not None
 
     def begin(self, machine: StateMachine) -> None:
         """Begins to compare a circuit."""
-        if self._child is None:
-            return
-        self._gives_up = time.monotonic() + self._seconds + PATIENCE
-        try:
-            self._child.send(machine)
-            self.running = True
-        except (ChildLostError, LimitError) as error:
-            self._give_up(error)
+        if self._child is not None:
+            self._ends = time.monotonic() + self._seconds + PATIENCE
+            with contextlib.suppress(ChildLostError, LimitError):
+                # `poll` tells why.
+                self._child.send(machine)
 
     def poll(self) -> Difference | None:
         """Returns the first difference, once."""
-        if self._child is None or not self.running:
+        if self._child is None or self._ends is None:
             return None
+        if not self._child.pipe.poll() and time.monotonic() < self._ends:
+            return None
+        difference: Difference | None = None
         try:
-            if not self._child.pipe.poll():
-                if time.monotonic() > self._gives_up:
-                    self._give_up("a state takes too long")
-                return None
-            result: _Result = self._child.receive()
+            states, difference = self._child.receive(0.0)
+            log.info("circuit and interpreter agree in %d states of random matches", states)
         except Exception as error:
-            self._give_up(error)
-            return None
+            log.warning("circuit and interpreter are not compared: %s", error)
         self.end()
-        log.info("circuit and interpreter agree in %d states of random matches", result.states)
-        return result.difference
+        return difference
 
     def end(self) -> None:
         """Ends the child."""
-        self.running = False
         if self._child is not None:
             self._child.end()
             self._child = None
 
-    def _give_up(self, reason: object) -> None:
-        log.warning("circuit and interpreter are not compared: %s", reason)
-        self.end()
 
-
-def _rehearse(pipe: Connection, checked: CheckedRules, seconds: float) -> _Result:
-    """Waits for a circuit, then compares it."""
+def _rehearse(pipe: Connection, checked: CheckedRules, seconds: float) -> tuple[int, Difference | None]:
+    """Waits for a circuit, then compares it; returns the number of equal states, and the first difference."""
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
     machine: StateMachine = pipe.recv()
     interpreter = Interpreter(checked)
@@ -109,4 +94,4 @@ def _rehearse(pipe: Connection, checked: CheckedRules, seconds: float) -> _Resul
                 difference = matches.step()
             except LimitError:
                 matches.abandon()
-    return _Result(matches.states, difference)
+    return matches.states, difference

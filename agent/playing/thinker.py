@@ -6,6 +6,7 @@ doing. The thread keeps the joint moves since the last state that it was told, s
 
 from __future__ import annotations
 
+import itertools
 import logging
 import pickle
 import threading
@@ -37,7 +38,7 @@ from agent.playing.messages import (
 from agent.playing.opinions import Opinions
 from agent.playing.situation import KNOWN, SAMPLE, describe, facts_from_json, illegal_role, legal_moves
 from agent.search.engine import Engine, Limit, Opinion
-from games.machine import Interrupted, State, StateMachine, Term
+from games.machine import GameError, Interrupted, State, StateMachine, Term
 
 log = logging.getLogger(__name__)
 
@@ -354,36 +355,13 @@ class Thinker:
     # --- the engine
 
     def _begin_engine(self) -> None:
-        """Gives the engine a state that was reached by no joint move that it knows of."""
-        engine = self._engine
-        if engine is not None:
-            try:
-                engine.begin(self._state)
-                return
-            except Interrupted:
-                raise
-            except Exception:
-                log.exception("engine %s cannot begin: dropped", engine.name)
-        self._next_engine()
+        """Gives the engine the present state; where it fails, the next best one takes its place.
 
-    def _advance_engine(self, steps: list[tuple[JointMove, State]]) -> None:
-        engine = self._engine
-        if engine is None:
-            return
-        try:
-            for joint_move, state in steps:
-                engine.advance(joint_move, state)
-        except Interrupted:
-            raise
-        except Exception:
-            log.exception("engine %s cannot follow the match: dropped", engine.name)
-            self._next_engine()
-
-    def _next_engine(self) -> None:
-        """Begins with the next best engine. With none left, the match goes on with any legal move."""
-        # Its memory is free for the next one, where nothing else holds it.
+        With none left, the match goes on with any legal move.
+        """
+        current = [] if self._engine is None else [self._engine]
         self._engine = None
-        for engine in self._engines:
+        for engine in itertools.chain(current, self._engines):
             try:
                 engine.begin(self._state)
             except Interrupted:
@@ -394,22 +372,45 @@ class Thinker:
             self._engine = engine
             return
 
+    def _drop_engine(self) -> None:
+        # Its memory is free for the next one, where nothing else holds it.
+        self._engine = None
+        self._begin_engine()
+
+    def _advance_engine(self, steps: list[tuple[JointMove, State]]) -> None:
+        if self._engine is None:
+            return
+        try:
+            for joint_move, state in steps:
+                self._engine.advance(joint_move, state)
+        except Interrupted:
+            raise
+        except Exception:
+            log.exception("engine %s cannot follow the match: dropped", self._engine.name)
+            self._drop_engine()
+
     def _think(self) -> None:
         if self._digest is None or self._over:
             return
         if self._doubt is not None:
-            self._doubt.think(self._stop, lambda opinion: self._opinions.report(opinion, BELIEF_SEARCH, IN_DOUBT))
+            self._think_in_doubt(self._doubt)
             return
         while self._engine is not None and not self._stop[0]:
-            engine = self._engine
             try:
-                self._ask(engine)
+                self._ask(self._engine)
                 return
             except (BrokenPipeError, EOFError):
                 raise
             except Exception:
-                log.exception("engine %s fails: dropped", engine.name)
-                self._next_engine()
+                log.exception("engine %s fails: dropped", self._engine.name)
+                self._drop_engine()
+
+    def _think_in_doubt(self, doubt: BeliefSearch) -> None:
+        try:
+            doubt.think(self._stop, lambda opinion: self._opinions.report(opinion, BELIEF_SEARCH, IN_DOUBT))
+        except GameError:
+            log.exception("the search over several states fails")
+            self._doubt = None
 
     def _ask(self, engine: Engine) -> None:
         def report(opinion: Opinion) -> None:
