@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from agent.worker.messages import MOST_MISSED, Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 
 from agent.serving.clock import Clock, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match import Match, MatchOptions
 from agent.web.gallery import Gallery
-from agent.worker.messages import MOST_MISSED, Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 from games.machine import Term
 from protocol.messages import LONGEST_CLOCK, Play, Start
 from tests.agent.serving.virtual import FakePool, FakeWorker, Run

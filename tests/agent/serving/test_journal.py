@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from agent.worker.messages import Checkpoint, Judged, Unseen
 
 from agent.serving import journal, moments
 from agent.serving.journal import Journal, MatchJournal, UnfinishedMatch
 from agent.serving.moments import Moment
-from agent.worker.messages import Checkpoint, Judged, Unseen
 from protocol.messages import Start
 
 START = Start("a/b.1", "x", (("role", "x"), ("<=", "terminal", ("true", ("f", "?X")))), 30, 15)

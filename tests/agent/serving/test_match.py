@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from agent.worker.messages import Begin, Prepared, Rest, Turn
 
 from agent.serving import journal
 from agent.serving.clock import Clock, now
@@ -15,7 +16,6 @@ from agent.serving.journal import Journal, MatchJournal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
 from agent.serving.turn import MatchTurn
-from agent.worker.messages import Begin, Prepared, Rest, Turn
 from games.machine import Term
 from protocol.messages import LONGEST_CLOCK, Play, Start
 from tests.agent.serving.virtual import FakePool, FakeWorker, Run

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from agent.worker.messages import Begin, Command, Refused, Rewind, Turn
 
 from agent.search.kernel_groups import GENERAL, playing
 from agent.serving import history
 from agent.serving import match as matches
 from agent.serving.clock import now
 from agent.serving.player import MOST_STARTS, Player, ServeOptions
-from agent.worker.messages import Begin, Command, Refused, Rewind, Turn
 from games.machine import Term
 from protocol.messages import (
     LONGEST_CLOCK,

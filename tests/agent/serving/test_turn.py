@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from agent.worker.messages import Checkpoint, Situation, Thought
+
 from agent.search.engine import Opinion, Score
 from agent.serving.turn import MatchTurn
-from agent.worker.messages import Checkpoint, Situation, Thought
 from games.machine import Term
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from agent.worker import crosschecker, messages, session
+from agent.worker.messages import Begin, Channel, Checkpoint, Report, Rest, RulesPart, Turn, frame, parts_of
 
 from agent.processes import module_environment
 from agent.search.planning import process as planning
@@ -22,8 +24,6 @@ from agent.serving import light_workers, worker_pool
 from agent.serving.light_workers import LIGHT, MIN_MEMORY, SPARES, memory_share, start_early, too_little_memory
 from agent.serving.player import Player, ServeOptions
 from agent.serving.worker_pool import MOST_UNREAD, Worker, WorkerPool
-from agent.worker import crosschecker, messages, session
-from agent.worker.messages import Begin, Channel, Checkpoint, Report, Rest, RulesPart, Turn, frame, parts_of
 from games.memory import KILLED_SOONER
 from protocol.messages import Start
 from tests.agent.serving.virtual import fake_player

@@ -13,10 +13,6 @@ from types import MappingProxyType, SimpleNamespace
 from typing import TypeVar
 
 import pytest
-
-from agent.search.engine import Opinion, Score
-from agent.search.kernel_groups import playing
-from agent.serving import clock, player
 from agent.worker.messages import (
     PULSE,
     Begin,
@@ -31,6 +27,10 @@ from agent.worker.messages import (
     Turn,
     count_turns,
 )
+
+from agent.search.engine import Opinion, Score
+from agent.search.kernel_groups import playing
+from agent.serving import clock, player
 
 Result = TypeVar("Result")
 Run = Callable[[Coroutine[None, None, None]], None]
