@@ -111,20 +111,25 @@ class Reference:
     def follow(self, received: Received) -> None:
         """Takes the next turn's message in."""
         self.turn += count_turns(received)
+        sure = self.sure
         if isinstance(received, Unseen):
             self._follow_unseen(received)
-            return
-        moves = received.moves if isinstance(received, Judged) else received
-        roles = len(self.machine.roles)
-        if len(moves) != roles:
-            log.error("turn %d: %d moves for %d roles: not applied", self.turn, len(moves), roles)
-        elif self.sure and not (isinstance(received, Judged) and received.missed):
-            self._follow_sure(moves, received.answered if isinstance(received, Judged) else None)
         else:
-            self._follow_doubtful(received if isinstance(received, Judged) else Judged(moves, None, None))
+            judged = received if isinstance(received, Judged) else Judged(received, None, None)
+            roles = len(self.machine.roles)
+            if len(judged.moves) != roles:
+                log.error("turn %d: %d moves for %d roles: not applied", self.turn, len(judged.moves), roles)
+            elif sure and not judged.missed:
+                self._follow_sure(judged.moves, judged.answered)
+            else:
+                self._follow_doubtful(judged)
+        if self.sure and not sure:
+            log.info("turn %d: the state is known", self.turn)
 
     def refine(self, stopped: Callable[[], bool]) -> bool:
         """Looks for more states that fit, until it is stopped; returns whether it found any."""
+        if self.sure:
+            return False
         found = self.belief.refine(stopped)
         self.state = self.belief.likeliest
         self._legal = None
@@ -217,15 +222,7 @@ class Reference:
         told = Told(joint_move, None)
         self.belief.know(state, Resumed(told, 0.0) if self._taken_up else told)
         self._taken_up = False
-        self._pass_on(joint_move, state)
-
-    def _pass_on(self, joint_move: JointMove, state: State) -> None:
-        """Takes over the state after a joint move, the only one that was made."""
-        self.state = state
-        self._disputed = None
-        self._last = joint_move
-        self._legal = None
-        self.belief.root_turn = self.turn
+        self._look_around(joint_move)
 
     def _apply_both(self, disputed: JointMove, joint_move: JointMove) -> bool:
         """Applies two joint moves if both fit; returns whether they do."""
@@ -243,7 +240,6 @@ class Reference:
     # --- where it is not, or may not be from now on
 
     def _follow_doubtful(self, received: Judged) -> None:
-        sure, before = self.sure, self.state
         told = Told(received.moves, received.answered)
         self._taken_up = False
         if received.missed:
@@ -257,12 +253,7 @@ class Reference:
             moves = " ".join(map(write, received.moves))
             log.error("turn %d: %s is legal in no state that fits: not applied", self.turn, moves)
             return
-        after = self.belief.root
-        legal = sure and self.sure and illegal_role(received.moves, self.legal) is None
-        if legal and self.machine.next(before, received.moves) == after:
-            self._pass_on(received.moves, after)
-        else:
-            self._look_around(received.moves)
+        self._look_around(received.moves)
 
     def _follow_unseen(self, received: Unseen) -> None:
         percepts = None if received.percepts is None else frozenset(received.percepts)
@@ -273,11 +264,10 @@ class Reference:
             log.error("turn %d: no state fits what was seen", self.turn)
 
     def _look_around(self, joint_move: JointMove | None) -> None:
-        """Takes over the belief's likeliest state."""
+        """Takes over the belief's likeliest state, after a joint move; None if that is not known."""
         self._disputed = None
         self._last = joint_move
         self._legal = None
         self.state = self.belief.likeliest
         if self.sure:
-            log.info("turn %d: the state is known", self.turn)
             self.belief.root_turn = self.turn
