@@ -251,17 +251,13 @@ class Thinker:
     def _note(self, received: Received) -> None:
         """Notes a turn's message. Only a joint move leads to a known state."""
         self._turn += count_turns(received)
-        if (
-            isinstance(received, Unseen)
-            or (isinstance(received, Judged) and received.missed)
-            or self._place is not None
-        ):
+        if isinstance(received, Judged) and not received.missed:
+            self._doubtful = received.answered not in (None, *received.moves[self._role : self._role + 1])
+            received = received.moves
+        if isinstance(received, Unseen | Judged) or self._place is not None:
             self._astray = True
-            return
-        moves = received.moves if isinstance(received, Judged) else received
-        answered = received.answered if isinstance(received, Judged) else None
-        self._doubtful = answered is not None and answered not in moves[self._role : self._role + 1]
-        self._moves.append(moves)
+        else:
+            self._moves.append(received)
 
     def _take_place(self, place: Place) -> None:
         """Begins anew where the reference is."""
