@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.playing.messages import Astray, Begin, Place, Received, Report, Situation, Thought, Turn
+from agent.playing.messages import Astray, Begin, Place, Prepared, Received, Report, Situation, Thought, Turn
 from agent.playing.search import Search
 from agent.playing.truth import Truth
 from agent.search.montecarlo import MonteCarlo
@@ -17,6 +17,7 @@ from games import rulesheets
 from games.machine import NO_MOVE
 from tests.agent.playing.hidden_games import BLIND_TIC_TAC_TOE, DICE_RACE, HiddenMatch
 from tests.agent.playing.line import Line, begin_of, compile_as, running
+from tests.agent.playing.test_search import FORGETFUL
 from tests.matches import own_interpreter
 
 OWN = ("tic_tac_toe", "connect_four", "breakthrough")
@@ -95,3 +96,18 @@ def test_hidden_match_is_thought_about_in_the_states_that_fit(source: str, doubt
             assert thought is None or thought.opinion.move in told.legal
             received = match.advance(match.rng.choice(match.legal() or [NO_MOVE]))
     assert bool(doubts) == doubtful
+
+
+def test_circuit_of_other_rules_differs_in_the_first_wrong_state() -> None:
+    """The match sees it by the digests, however long the search could have gone on."""
+    source = rulesheets.text("tic_tac_toe")
+    lines = Line(), Line()
+    begin = begin_of(source, seconds=5.0, compile=True)
+    search = Search(lines[1], begin, compile_as(FORGETFUL), lambda machine, role: iter([MonteCarlo(machine, role)]))
+    with running(Truth(lines[0], begin), lines[0]), running(search, lines[1]):
+        lines[1].next(Prepared)
+        for joint_move in ((("mark", "1", "1"), "noop"), ("noop", ("mark", "2", "2"))):
+            for line in lines:
+                line.say(Turn(joint_move, 1.0))
+        same = [lines[0].situation(turn).digest == lines[1].situation(turn).digest for turn in (1, 2)]
+    assert same == [True, False]
