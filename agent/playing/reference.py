@@ -56,6 +56,9 @@ BUDGET_SHARE = 0.08
 REFINING_SHARE = 0.3
 """Share of a turn for finding further states that fit, after the first situation."""
 
+LEAST_FACT = 4
+"""Bytes of the shortest fact. Too many are not even written: other threads would wait for that."""
+
 SAMPLES = (64, 16, 4)
 """States of a sample for the search; fewer where their facts are too many."""
 
@@ -140,9 +143,9 @@ class Reference:
         situation = describe(self.machine, self.state, self.role, self.turn, self.legal, self._last)
         checkpoint = self._checkpoint()
         if self.sure:
-            return replace(
-                situation, checkpoint=checkpoint, state=pickle.dumps((KNOWN, self.machine.facts(self.state)))
-            )
+            facts = self.machine.facts(self.state)
+            known = pickle.dumps((KNOWN, facts)) if len(facts) * LEAST_FACT <= MOST_REPORT else b""
+            return replace(situation, checkpoint=checkpoint, state=known)
         terminal = self.belief.is_over()
         legal, support = self.belief.safest_moves(self.budget)
         log.info(
@@ -169,8 +172,11 @@ class Reference:
 
     def _checkpoint(self) -> Checkpoint | None:
         """Returns the last known state, unless it has too many facts or they are nested too deeply."""
+        root = self.machine.facts(self.belief.root)
+        if len(root) * LEAST_FACT > MOST_FACTS:
+            return None
         try:
-            facts = facts_to_json(self.machine.facts(self.belief.root))
+            facts = facts_to_json(root)
             if len(facts) > MOST_FACTS:
                 return None
             facts_from_json(facts)
