@@ -83,8 +83,8 @@ class Truth:
                         self._tell(reference, seconds)
                     else:
                         self._refine(reference, seconds)
-            except GameError as error:
-                # Another process would do no better. The search may go on.
+            except (GameError, ValueError) as error:
+                # Another process would do no better with these rules, or this checkpoint. The search may go on.
                 log.error("the interpreter cannot tell the state: %s: %s", type(error).__name__, error)
                 reference, checkpoint = None, None
             command = self._commands.get()

@@ -165,6 +165,15 @@ def test_state_that_takes_for_ever_is_passed_over(
     assert line.situation(0).choices == 9
 
 
+@pytest.mark.parametrize("facts", [b"{", b'["f"]', b"[[]]"])
+def test_checkpoint_of_another_game_is_passed_over(tell: Callable[[Begin], Line], facts: bytes) -> None:
+    """A journal may be damaged. The process lives on."""
+    line = tell(begin_of(SOURCE, checkpoint=Checkpoint(3, facts)))
+    line.next(Alive)
+    line.say(Rewind())
+    assert line.situation(0).choices == 9
+
+
 def test_many_legal_moves_are_counted_and_not_all_named(tell: Callable[[Begin], Line]) -> None:
     """The server shows some, and needs one."""
     told = tell(begin_of(MANY)).situation(0)
