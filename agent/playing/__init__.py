@@ -1,7 +1,8 @@
-"""The process that thinks about one match.
+"""The two processes of a match: the reference, which knows the truth, and the search, which thinks.
 
-`main` starts it, `session` is its control thread, `messages` all that passes between it and `agent.serving`. `rules`
-checks the rulesheet, `choice` selects the engines, a `gamer` plays a role with one machine, and `opinions` sends its
-engine's opinions. `reference` follows the match's state; where that is in doubt, `belief` does, with `hypotheses` and
-`evidence`, and `belief_search` thinks. `crosschecker` compares the circuit with the interpreter in a child process.
+`main` starts either, `messages` is all that passes between them and `agent.serving`; `rules` checks the rulesheet, and
+`situation` describes a state, with its digest. The reference: `truth` is its loop, `reference` follows the match, and
+where its state is in doubt, `belief` does, with `hypotheses` and `evidence`. The search: `search` is its control
+thread, `thinker` follows the match and thinks; `choice` selects the engines, `opinions` sends theirs, `belief_search`
+thinks about several states, and `rehearsal` compares the circuit with the interpreter before the match.
 """

@@ -3,7 +3,7 @@
 There are two reasons: PLAYs were missed, and managers send only the last joint move; or the game is one of imperfect
 information (GDL-II). The match is followed as the set of states that fit all evidence since the last known state, with
 their probabilities (Bayes; the others are taken to move at random). The set is enumerated from that state as far as
-there is time, and completed later (`agent.worker.hypotheses`). A state is known again when almost nothing else is
+there is time, and completed later (`agent.playing.hypotheses`). A state is known again when almost nothing else is
 possible.
 
 It may still be wrong: more PLAYs were missed than considered, or our answer was not executed. So the evidence is kept
@@ -20,8 +20,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agent.worker.evidence import BeliefStep, Evidence, Hidden, Perceive, Resumed, RoleView, Told
-from agent.worker.hypotheses import Hypothesis, Weights, most_promising, unexplored
+from agent.playing.evidence import BeliefStep, Evidence, Hidden, Perceive, Resumed, RoleView, Told
+from agent.playing.hypotheses import Hypothesis, Weights, most_promising, unexplored
 from games.machine import GameError, Interrupted, State, StateMachine, Term
 
 LIMIT = 1000
@@ -174,6 +174,12 @@ class Belief:
         best = moves[0][1]
         return [move for move, weight in moves if weight >= best - SUPPORT], best
 
+    def sample(self, most: int) -> list[tuple[State, float]]:
+        """Returns the possible states with their probabilities, some of them drawn at random where there are more."""
+        # Asking changes nothing, so the belief's own generator is not used.
+        weights = self.weights if len(self.weights) <= most else _drawn(self.weights, most, random.Random(0))
+        return list(weights.items())
+
     def is_over(self) -> bool:
         """Returns whether the match is over in all states."""
         return all(map(self._view.machine.terminal, self.weights))
@@ -301,7 +307,7 @@ class Belief:
         lost = any(hypothesis.lost for hypothesis in self._hypotheses)
         self.exhaustive = not lost and len(together) <= LIMIT and missing <= NEGLIGIBLE * total
         if len(together) > LIMIT:
-            together = self._sample(together)
+            together = _drawn(together, LIMIT, self._rng)
             total = sum(together.values())
         self.weights = {state: weight / total for state, weight in together.items()}
         self._forget_improbable()
@@ -325,9 +331,10 @@ class Belief:
             pairs.sort(key=lambda pair: -pair[1])
         return pairs
 
-    def _sample(self, weights: Weights) -> Weights:
-        """Returns `LIMIT` of the states, drawn by their weights (Efraimidis and Spirakis: Weighted random sampling with
-        a reservoir, 2006)."""
-        keys = {state: math.log(1.0 - self._rng.random()) / weight for state, weight in weights.items() if weight > 0}
-        chosen = sorted(keys, key=keys.__getitem__)[-LIMIT:]
-        return {state: weights[state] for state in chosen}
+
+def _drawn(weights: Weights, count: int, rng: random.Random) -> Weights:
+    """Returns some of the states, drawn by their weights (Efraimidis and Spirakis: Weighted random sampling with a
+    reservoir, 2006)."""
+    keys = {state: math.log(1.0 - rng.random()) / weight for state, weight in weights.items() if weight > 0}
+    chosen = sorted(keys, key=keys.__getitem__)[-count:]
+    return {state: weights[state] for state in chosen}

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from agent.search.engine import Opinion, Report, Score, StopFlag
-from agent.worker.belief import Belief
 from games.machine import NO_MOVE, Interrupted, State, StateMachine, Term, points
 
 NAME = "belief search"
@@ -34,12 +33,14 @@ PLAYOUT_SECONDS = 1.0
 class BeliefSearch:
     """Search for one role of a match, from one turn's states."""
 
-    def __init__(self, machine: StateMachine, role: int, belief: Belief, moves: Sequence[Term]) -> None:
-        """`moves` are the moves to choose from."""
+    def __init__(
+        self, machine: StateMachine, role: int, states: Sequence[tuple[State, float]], moves: Sequence[Term]
+    ) -> None:
+        """`states` are the possible states, with their probabilities, or weights; `moves` those to choose from."""
         self._machine = machine
         self._role = role
-        self._states = list(belief.weights)
-        self._cumulative = list(itertools.accumulate(belief.weights.values()))
+        self._states = [state for state, _ in states]
+        self._cumulative = list(itertools.accumulate(weight for _, weight in states))
         self._moves = list(moves)
         self._visits = [0] * len(self._moves)
         self._scale = machine.goal_scale

@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-from agent.worker.gamer import EngineChoice
-from agent.worker.messages import Begin
+from agent.playing.messages import Begin
+from agent.search.engine import Engine
+from agent.search.learning.memory import SheetMemory, Store
+from agent.search.leveled import LevelSearch
+from agent.search.levels import PREFIX, level_of
+from agent.search.registry import engines_for
+from agent.search.team import Team
 from games.machine import StateMachine
-
-if TYPE_CHECKING:
-    # A light worker imports neither kernels nor child processes.
-    from agent.search.engine import Engine
-    from agent.search.team import Team
 
 log = logging.getLogger(__name__)
 
+EngineChoice: TypeAlias = Callable[[StateMachine, int], Iterator[Engine]]
+"""Gives the engines that can play a game in a role, best first."""
 
-def choice_for(begin: Begin) -> EngineChoice | None:
-    """Returns the one engine of the match's level, or the registry's choice with the match's memory and helpers; None
-    without any of these."""
+
+def choice_for(begin: Begin) -> EngineChoice:
+    """Returns the one engine of the match's level, or the registry's choice with the match's memory and helpers."""
     if begin.level is not None:
         return partial(_at_level, begin.level)
     folder, rules = begin.memory, begin.start.rules
     team = _team(begin)
-    if folder is None and team is None:
-        return None
 
     def choose(machine: StateMachine, role: int) -> Iterator[Engine]:
-        from agent.search.learning.memory import SheetMemory, Store
-        from agent.search.registry import engines_for
-
         memory = None if folder is None else SheetMemory(Store(folder), rules, machine.roles)
         return engines_for(machine, role, memory, team)
 
@@ -40,9 +37,6 @@ def choice_for(begin: Begin) -> EngineChoice | None:
 
 
 def _at_level(name: str, machine: StateMachine, role: int) -> Iterator[Engine]:
-    from agent.search.leveled import LevelSearch
-    from agent.search.levels import PREFIX, level_of
-
     level = level_of(PREFIX + name)
     assert level is not None
     yield LevelSearch(machine, role, level)
@@ -59,10 +53,3 @@ def _team(begin: Begin) -> Team | None:
     except Exception:
         log.exception("no helpers")
         return None
-
-
-def monte_carlo(machine: StateMachine, role: int) -> Iterator[Engine]:
-    """Yields the one engine that needs no kernels."""
-    from agent.search.montecarlo import MonteCarlo
-
-    yield MonteCarlo(machine, role)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
-from agent.worker.messages import JointMove
+from agent.playing.messages import JointMove
 from games.machine import NO_MOVE, IllegalMoveError, State, StateMachine, Term
 
 REPLACED = 0.05

@@ -13,7 +13,7 @@ import random
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from agent.worker.evidence import BeliefStep, RoleView, Told
+from agent.playing.evidence import BeliefStep, RoleView, Told
 from games.machine import NO_MOVE, State
 
 Weights: TypeAlias = dict[State, float]

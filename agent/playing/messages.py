@@ -309,7 +309,7 @@ def frame(message: object) -> bytes:
 class Channel:
     """The process's end. One thread reads, blocking; any thread may write, or wake the one that reads."""
 
-    _beaten = 0.0
+    _last_sign = 0.0
     """Time of the last sign of life."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
@@ -356,8 +356,8 @@ class Channel:
     def listen(self, timeout: float = PULSE) -> Command | None:
         """Returns as `receive` does; sends a sign of life before where one is due."""
         now = time.monotonic()
-        if now >= self._beaten + PULSE:
-            self._beaten = now
+        if now >= self._last_sign + PULSE:
+            self._last_sign = now
             self.send(Alive())
         return self.receive(min(timeout, PULSE))
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 
-from agent.worker.messages import Refused
+from agent.playing.messages import Refused
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.diagnostics import InvalidRulesError
 from protocol.kif import write
 from protocol.messages import Start
 
-log = logging.getLogger("agent.worker")
+log = logging.getLogger(__name__)
+
+LONGEST_REASON = 2000
+"""Most characters of a refusal: terms may be as long as a stranger likes."""
 
 
 def check_rules(start: Start) -> CheckedRules | Refused:
@@ -20,7 +23,7 @@ def check_rules(start: Start) -> CheckedRules | Refused:
     except InvalidRulesError as error:
         found = [d for d in error.diagnostics if d.severity == "error"]
         places = [f"{place(start, d.path)}{d.message}" for d in found[:5]]
-        return Refused("; ".join(places) or str(error))
+        return Refused(("; ".join(places) or str(error))[:LONGEST_REASON])
     except Exception as error:
         log.exception("the rules cannot be checked")
         return Refused(f"{type(error).__name__} while the rules were checked")
@@ -28,7 +31,7 @@ def check_rules(start: Start) -> CheckedRules | Refused:
         log.warning("%s%s", place(start, diagnostic.path), diagnostic.message)
     if start.role not in checked.roles:
         roles = ", ".join(map(write, checked.roles))
-        return Refused(f"there is no role {write(start.role)}, only {roles}")
+        return Refused(f"there is no role {write(start.role)}, only {roles}"[:LONGEST_REASON])
     return checked
 
 

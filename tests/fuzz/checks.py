@@ -16,12 +16,12 @@ from agent.errors import InputError
 from agent.lab.tournament.log import MatchLog
 from agent.lab.tournament.logged import read_tournament
 from agent.lab.tournament.results import read_result
+from agent.playing.messages import Refused
+from agent.playing.rules import check_rules
 from agent.search.learning.memory import SUFFIX, SheetMemory, Store
 from agent.serving.journal import Journal, UnfinishedMatch
 from agent.serving.moments import Moment
 from agent.web.records import Records
-from agent.worker.messages import Refused
-from agent.worker.rules import check_rules
 from games import rulesheets
 from games.machine import Term
 from protocol import infix, kif

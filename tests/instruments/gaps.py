@@ -11,9 +11,9 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
+from agent.playing.messages import Checkpoint, JointMove, Judged, Situation
+from agent.playing.reference import Reference
 from agent.serving.pace import ManagerPace
-from agent.worker.messages import Checkpoint, JointMove, Judged, Situation
-from agent.worker.reference import Reference
 from games.machine import NO_MOVE, State, StateMachine, Term, points
 
 PLAY_CLOCK = 10.0
@@ -30,7 +30,7 @@ REFINING_SECONDS = 1.0
 """Time of the search for further states in each doubtful turn; a worker has more where the clock is 10 s."""
 
 BUDGET = 0.25
-"""Time for each message (see `agent.worker.reference.BUDGET`)."""
+"""Time for each message (see `agent.playing.reference.BUDGET`)."""
 
 GREEDY = 0.5
 """Share of all moves that are chosen by looking one ply ahead; others are random."""
@@ -145,6 +145,7 @@ class _Agent:
 
     def restart(self, at: float) -> None:
         """Goes on with the match like a new server."""
+        assert self.situation.checkpoint is not None
         self._take_up(self.situation.checkpoint)
         self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, self._heard, self._intervals[-9:])
 

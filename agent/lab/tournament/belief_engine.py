@@ -6,14 +6,14 @@ import time
 from dataclasses import replace
 from functools import partial
 
+from agent.playing.belief_search import NAME as BELIEF_SEARCH
+from agent.playing.belief_search import BeliefSearch
+from agent.playing.messages import Checkpoint, Unseen
+from agent.playing.reference import BUDGET, REFINING_SHARE, Reference
+from agent.playing.situation import facts_to_json
 from agent.search.engine import Engine, Limit, Opinion, Report, StopFlag
 from agent.search.leveled import LevelSearch
 from agent.sheet import Sheet
-from agent.worker.belief_search import NAME as BELIEF_SEARCH
-from agent.worker.belief_search import BeliefSearch
-from agent.worker.gamer import REFINING_SHARE
-from agent.worker.messages import Checkpoint, Unseen
-from agent.worker.reference import BUDGET, Reference
 from games.machine import State, StateMachine, Term
 from games.perception import Perception
 
@@ -43,7 +43,8 @@ class BeliefEngine(Engine):
     def begin(self, state: State) -> None:
         """The state is one that all roles know."""
         self._facts = self._machine.facts(state)
-        self._reference = Reference(self._machine, self._role, Checkpoint(facts=self._facts), self._perceive)
+        checkpoint = Checkpoint(facts=facts_to_json(self._facts))
+        self._reference = Reference(self._machine, self._role, checkpoint, self._perceive)
         self._engine.begin(state)
 
     def advance(self, joint_move: tuple[Term, ...], state: State) -> None:
@@ -64,7 +65,7 @@ class BeliefEngine(Engine):
         end = time.monotonic() + REFINING_SHARE * min(BUDGET, limit.seconds or BUDGET)
         reference.refine(lambda: bool(stop[0]) or time.monotonic() > end)
         moves, _ = reference.belief.safest_moves(reference.budget)
-        search = BeliefSearch(self._machine, self._role, reference.belief, moves)
+        search = BeliefSearch(self._machine, self._role, list(reference.belief.weights.items()), moves)
         search.think(stop, report, limit.nodes or self._playouts)
 
 

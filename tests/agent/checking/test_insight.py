@@ -16,7 +16,7 @@ from games.gdl.rules.check import CheckedRules, check
 from games.gdl.running.machine import CircuitMachine
 from protocol.kif import read_rulesheet
 from tests.agent.lab.appraisal.sheets import sheet_of
-from tests.agent.worker.hidden_games import MONTY_HALL
+from tests.agent.playing.hidden_games import MONTY_HALL
 from tests.matches import rules_of
 
 LAMPS = """

@@ -8,7 +8,7 @@ import pytest
 
 from agent.refereeing.hosting import host_match
 from tests.agent.lab.appraisal.sheets import sheet_of
-from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, CARDS, DICE_RACE
+from tests.agent.playing.hidden_games import BLIND_TIC_TAC_TOE, CARDS, DICE_RACE
 
 
 @pytest.mark.e2e

@@ -19,7 +19,7 @@ from games.machine import State, Term
 from protocol.kif import read_rulesheet
 from protocol.messages import Abort, Play, Start
 from protocol.server import make_app, make_runner
-from tests.agent.worker.hidden_games import MONTY_HALL
+from tests.agent.playing.hidden_games import MONTY_HALL
 from tests.matches import goals, random_match
 from tests.protocol.conftest import ServedPlayer
 

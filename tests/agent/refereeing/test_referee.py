@@ -13,11 +13,11 @@ from functools import partial
 import pytest
 from aiohttp import web
 
+from agent.playing.messages import Checkpoint, Unseen
+from agent.playing.reference import Reference
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.record import AGAIN_SECONDS, MatchRecord
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
-from agent.worker.messages import Checkpoint, Unseen
-from agent.worker.reference import Reference
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -29,7 +29,7 @@ from protocol.kif import read_one, read_rulesheet, write
 from protocol.messages import Message, Play, Start, Stop, parse
 from protocol.scramble import ScrambleStyle, make_scrambler
 from tests.agent.house_players import house_player
-from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, CARDS, DICE_RACE
+from tests.agent.playing.hidden_games import BLIND_TIC_TAC_TOE, CARDS, DICE_RACE
 from tests.matches import interpreter_of, rules_of
 
 Answer = Callable[[str], Awaitable[str]]

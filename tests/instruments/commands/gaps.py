@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.sheet import load
     from tests.instruments.gaps import as_json, play_match
 
-    logging.getLogger("agent.worker").setLevel(logging.CRITICAL)
+    logging.getLogger("agent.playing").setLevel(logging.CRITICAL)
     result: dict[str, object] = {}
     good = True
     for game in options.games:

@@ -28,7 +28,7 @@ from tests.agent.commands import start_command
 from tests.agent.lab.appraisal.logs import ENDLESS as WITHOUT_END
 from tests.agent.lab.appraisal.logs import WON, match
 from tests.agent.lab.appraisal.sheets import DEAD, ENDLESS, STUCK, UNWINNABLE, sheet_of
-from tests.agent.worker.hidden_games import MONTY_HALL
+from tests.agent.playing.hidden_games import MONTY_HALL
 
 SETTINGS = AppraisalSettings(seconds=0.002, seed=1, most_plies=12)
 

@@ -17,7 +17,7 @@ from games.gdl.interpreter.machine import Interpreter
 from games.machine import State, Term
 from tests.agent.lab.appraisal.sheets import sheet_of
 from tests.agent.lab.tournament.played import SETTINGS, play
-from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, DICE_RACE, MONTY_HALL
+from tests.agent.playing.hidden_games import BLIND_TIC_TAC_TOE, DICE_RACE, MONTY_HALL
 from tests.instruments.__main__ import instrument
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent.playing.choice import choice_for
+from agent.playing.messages import Begin, Checkpoint
 from agent.search.choosing import preparation as preparing
 from agent.search.choosing.preparation import Preparation
 from agent.search.engine import StopFlag
 from agent.search.learning import learner as learning
 from agent.search.learning.lessons import Lesson, LessonTable
 from agent.search.learning.memory import MemoryEntry, SheetMemory, Store
-from agent.worker.choice import choice_for
-from agent.worker.messages import Begin, Checkpoint
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
 from protocol import kif
@@ -125,10 +125,10 @@ def test_engine_of_a_match_has_the_memory_of_its_rules(
     made: list[SheetMemory] = []
     monkeypatch.setattr("agent.search.choosing.general.GeneralSearch", lambda *given, memory, team: made.append(memory))
     start = Start("m", "x", kif.read_rulesheet(rulesheets.text("tic_tac_toe")), 10, 10)
-    assert choice_for(Begin(start, Checkpoint(), None, True, compile=True)) is None
-    choose = choice_for(Begin(start, Checkpoint(), None, True, compile=True, memory=tmp_path))
-    assert choose is not None
-    next(choose(own("tic_tac_toe"), 0))
+    for memory in (None, tmp_path):
+        choose = choice_for(Begin(start, Checkpoint(), None, True, compile=True, memory=memory))
+        next(choose(own("tic_tac_toe"), 0))
+    assert made.pop(0) is None
     assert made[0].read() is None
     features = preparing.find_features(own("tic_tac_toe"), 1)
     assert made[0].evaluation(entry(), own("tic_tac_toe").game.fluents, features) is None

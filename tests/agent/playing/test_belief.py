@@ -9,17 +9,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from agent.playing import belief as beliefs
+from agent.playing.belief import Belief
+from agent.playing.belief_search import BeliefSearch
+from agent.playing.evidence import Hidden, Resumed, RoleView, Told
+from agent.playing.hypotheses import Hypothesis, most_promising, unexplored
+from agent.playing.messages import Checkpoint, JointMove, Judged, Unseen
+from agent.playing.reference import Reference
+from agent.playing.situation import facts_to_json
 from agent.search.engine import Opinion
-from agent.worker import belief as beliefs
-from agent.worker.belief import Belief
-from agent.worker.belief_search import BeliefSearch
-from agent.worker.evidence import Hidden, Resumed, RoleView, Told
-from agent.worker.hypotheses import Hypothesis, most_promising, unexplored
-from agent.worker.messages import Checkpoint, JointMove, Judged, Unseen
-from agent.worker.reference import Reference
 from games import rulesheets
 from games.machine import State, StateMachine, Term
-from tests.agent.worker.hidden_games import BLIND_TIC_TAC_TOE, CARDS, HiddenMatch
+from tests.agent.playing.hidden_games import BLIND_TIC_TAC_TOE, CARDS, HiddenMatch
 from tests.matches import interpreter_of, own_interpreter
 
 GENEROUS = 600.0
@@ -91,7 +92,7 @@ def test_cards_are_played_by_what_is_known(card: str, move: str) -> None:
     match = HiddenMatch(CARDS, 0)
     reference = reference_of(match)
     follow(reference, match.advance("wait", random=("deal", card, "king")))
-    search = BeliefSearch(match.machine, 0, reference.belief, reference.situation().legal)
+    search = BeliefSearch(match.machine, 0, reference.belief.sample(64), reference.situation().legal)
     stop = np.zeros(1, np.uint8)
     opinions: list[Opinion] = []
 
@@ -252,11 +253,11 @@ def test_illegal_joint_move_shows_that_turns_were_missed() -> None:
 
 def test_interruption_in_which_nothing_was_missed_leaves_no_doubt() -> None:
     """If the time passed says so and our answer was accepted, nothing was missed."""
-    _, reference = resumed("tic_tac_toe")
-    reference.budget = GENEROUS
+    machine, reference = resumed("tic_tac_toe")
     joint_move = (("mark", "1", "1"), "noop")
-    ((step, state),) = reference.follow(Judged(joint_move, joint_move[0], 0.0)) or [(None, None)]
-    assert (step, state) == (joint_move, reference.state)
+    state = play(machine, reference.state, joint_move)
+    follow(reference, Judged(joint_move, joint_move[0], 0.0))
+    assert reference.state == state
     assert reference.sure
 
 
@@ -354,7 +355,7 @@ def test_move_made_for_us_reopens_a_doubt_that_was_settled(between: tuple[JointM
     """If the manager replaces our legal move long after a gap, that move was illegal after all."""
     machine = own_interpreter("tic_tac_toe")
     before = play(machine, machine.initial(), (CELLS[0], "noop"))
-    reference = Reference(machine, 0, Checkpoint(1, machine.facts(before)), rng=random.Random(0))
+    reference = Reference(machine, 0, Checkpoint(1, facts_to_json(machine.facts(before))), rng=random.Random(0))
     truth = play(machine, before, ("noop", CELLS[1]), (CELLS[2], "noop"), ("noop", CELLS[3]))
     follow(reference, ("noop", CELLS[3]))
     assert reference.sure
@@ -366,7 +367,7 @@ def test_move_made_for_us_reopens_a_doubt_that_was_settled(between: tuple[JointM
     assert not reference.sure
     assert play(machine, truth, *between, (last, "noop")) in reference.belief.weights
     assert reference.situation().checkpoint.turn == 1
-    assert reference.situation().checkpoint.facts == machine.facts(before)
+    assert reference.situation().checkpoint == Checkpoint(1, facts_to_json(machine.facts(before)))
 
 
 def test_move_made_for_us_is_no_reason_for_doubt_where_there_never_was_one() -> None:
@@ -389,7 +390,7 @@ def test_illegal_joint_move_reopens_a_doubt_that_was_settled() -> None:
         path.append((move, "noop") if role == 0 else ("noop", move))
         state = machine.next(state, path[-1])
     before = play(machine, machine.initial(), path[0])
-    reference = Reference(machine, 0, Checkpoint(1, machine.facts(before)), rng=random.Random(0))
+    reference = Reference(machine, 0, Checkpoint(1, facts_to_json(machine.facts(before))), rng=random.Random(0))
     follow(reference, path[3])
     assert reference.sure
     moved_on = next(move for move in machine.legal(state, 0) if move not in machine.legal(reference.state, 0))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.worker.messages import Refused
-from agent.worker.rules import check_rules
+from agent.playing.messages import Refused
+from agent.playing.rules import check_rules
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
 

@@ -1,4 +1,4 @@
-"""A worker with a match that begins in the middle of another one."""
+"""A search in a match that begins in the middle of another one."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import random
 
 import pytest
 
+from agent.playing.messages import Begin, Checkpoint, Prepared, Situation, Thought, Turn
+from agent.playing.search import Search
 from agent.refereeing.positions import from_position
-from agent.worker.messages import Begin, Checkpoint, Prepared, Situation, Thought, Turn
-from agent.worker.session import Session
 from games import rulesheets
 from games.gdl.compile import warm_kernels
 from games.gdl.rules.check import check
 from games.machine import Term
 from protocol.kif import read_rulesheet, write
 from protocol.messages import Start
-from tests.agent.worker.line import Line, running
+from tests.agent.playing.line import Line, running
 from tests.circuits import own_machine
 from tests.processes import PATIENCE
 
@@ -39,9 +39,8 @@ def test_match_taken_back_is_played_by_the_native_engine() -> None:
     role = check(rules).roles[0]
     line = Line()
     begin = Begin(Start("m.2", role, rules, 60, 1), Checkpoint(), 60.0, True, compile=True)
-    session = Session(line, begin)
 
-    with running(session, line):
+    with running(Search(line, begin), line):
         reports = []
         while not any(isinstance(report, Prepared) for report in reports):
             reports.append(line.reports.get(timeout=PATIENCE))

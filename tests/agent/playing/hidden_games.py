@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from functools import partial
 
-from agent.worker.evidence import Perceive
-from agent.worker.messages import JointMove, Unseen
+from agent.playing.evidence import Perceive
+from agent.playing.messages import JointMove, Unseen
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
 from games.machine import State, Term

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from agent.worker.hypotheses import Layer
+from agent.playing.hypotheses import Layer
 
 
 def test_weights_of_one_state_add_up() -> None:
