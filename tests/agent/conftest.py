@@ -46,7 +46,9 @@ seats.HUNG_AFTER = dict.fromkeys(seats.HUNG_AFTER, 5.0)
 clock.LATENESS_FACTOR = 0.0
 margin, journal, ponder, port = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", int(sys.argv[4])
 logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-options = ServeOptions(port=port, margin=margin, journal=Path(journal) if journal else None, ponder=ponder, workers=2)
+options = ServeOptions(
+    port=port, margin=margin, journal=Path(journal) if journal else None, ponder=ponder, workers=2, silence=600.0
+)
 asyncio.run(serve(options, lambda port: print(port, flush=True)))
 """
 

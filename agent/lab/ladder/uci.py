@@ -42,9 +42,15 @@ class UciEngine(OutsideEngine):
             )
         except OSError as error:
             raise InputError(f"{command[0]}: {error.strerror}") from None
+        try:
+            self._set(options)
+        except BaseException:
+            self.close()
+            raise
+
+    def _set(self, options: Mapping[str, str]) -> None:
         known = [found[1] for line in self._ask("uciok", "uci") if (found := _OPTION.match(line))]
         if unknown := [name for name in options if name not in known]:
-            self.close()
             raise InputError(f"{self.name} has no option {unknown[0]}; it has: {', '.join(known)}")
         self._ask("readyok", *(f"setoption name {name} value {value}" for name, value in options.items()), "isready")
 

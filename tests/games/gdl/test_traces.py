@@ -33,7 +33,7 @@ def follow(machine: StateMachine, corpus: Path, game: str, states: int, monkeypa
     monkeypatch.setattr(trace_replay, "spread", lambda places: islice(spread(places), states))
     trace = json.loads(gzip.decompress((corpus / "traces" / f"{game}.json.gz").read_bytes()))
     report = SheetReport(game)
-    trace_replay.replay(machine, trace, math.inf, report)
+    trace_replay.Replay(machine, trace, report).run(math.inf)
     assert report.described == []
     assert report.states == min(states, report.states_in_trace)
 

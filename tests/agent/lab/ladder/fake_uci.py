@@ -6,11 +6,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.matches import interpreter_of
-
 sys.path[:0] = [str(Path(__file__).parents[4])]
 
 from tests.agent.lab.ladder.games import RACE  # noqa: E402
+from tests.matches import interpreter_of  # noqa: E402
 
 options = {"Misere": "false", "Without": "", "Ends": "0", "Says": ""}
 machine = interpreter_of(RACE)
