@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from agent.worker.messages import MOST_MISSED, Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 
 from agent.playing.messages import MOST_MISSED, Begin, Checkpoint, Command, Judged, Received, Turn, Unseen
 from agent.serving.clock import Clock, now

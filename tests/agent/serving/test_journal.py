@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from agent.worker.messages import Checkpoint, Judged, Unseen
 
 from agent import json_lines
 from agent.playing.messages import Checkpoint, Judged, Unseen

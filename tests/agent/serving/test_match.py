@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from agent.worker.messages import Begin, Prepared, Rest, Turn
 
 from agent import json_lines
 from agent.playing.messages import Begin, Checkpoint, Distrusted, Place, Report, Rest, Thought, Turn
