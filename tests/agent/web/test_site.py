@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import aiohttp
 import pytest
-from agent.web.page import Page
 from aiohttp import web
 from yarl import URL
 
@@ -20,6 +19,7 @@ from agent.search.engine import Opinion, Score
 from agent.web.access import TOKEN_HEADER, Access, is_here, is_loopback
 from agent.web.gallery import Gallery
 from agent.web.hosting import serve_here
+from agent.web.page import Page
 from agent.web.records import MOST_BYTES_BESIDE_MATCHES
 from agent.web.site import Site
 from agent.web.transcript import Transcript
