@@ -200,6 +200,11 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Accepted:
+    """From the reference: the rules are valid, and have the role."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """The search is ready to play with this engine."""
 
@@ -273,7 +278,7 @@ class Alive:
     """A sign of life, sent every `PULSE` seconds, in a match and before one."""
 
 
-Report: TypeAlias = Warm | Refused | Prepared | Situation | Astray | Thought | Distrusted | Alive
+Report: TypeAlias = Warm | Refused | Accepted | Prepared | Situation | Astray | Thought | Distrusted | Alive
 
 
 def parts_of(command: Command) -> Iterator[Command | RulesPart]:

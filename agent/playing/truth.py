@@ -13,7 +13,7 @@ import time
 from functools import partial
 
 from agent.playing.evidence import Perceive
-from agent.playing.messages import Begin, Channel, Checkpoint, Command, Refused, Rewind, Situation, Turn
+from agent.playing.messages import Accepted, Begin, Channel, Checkpoint, Command, Refused, Rewind, Situation, Turn
 from agent.playing.reference import BUDGET, BUDGET_SHARE, REFINING_SHARE, Reference
 from agent.playing.rules import check_rules
 from games.gdl.interpreter.machine import Interpreter
@@ -45,6 +45,7 @@ class Truth:
         if isinstance(checked, Refused):
             self._channel.send(checked)
             return True
+        self._channel.send(Accepted())
         threading.Thread(target=self._work, args=[checked], name="reference", daemon=True).start()
         while not self._failed:
             command = self._channel.listen()

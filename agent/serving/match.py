@@ -110,6 +110,8 @@ class Match:
         name, lost = start.match_id, self._clock.lost_process
         self._reference = Seat(name, REFERENCE, pool, self._begin, self._on_reference, lost)
         self._search = Seat(name, SEARCH, pool, self._begin, self._on_search, self._on_search_lost)
+        self._accepted = self._revived
+        """Whether the rules are valid: no search is bothered before."""
         self._playable: bool | None = None
         """Whether the match can be played; None until a process tells."""
         self._turn = MatchTurn(self._history.turns)
@@ -239,14 +241,15 @@ class Match:
         """Frees the processes, also where a match that was stopped still waits for its result."""
         if not self.closed:
             self.closed = True
-            self._reference.close(refused=self._playable is False)
-            self._search.close(refused=self._playable is False)
+            self._reference.close(free=self._playable is False and not self._accepted)
+            self._search.close()
             self._news.set()
 
     def resume(self) -> None:
         """Gets the processes that are missing."""
         self._reference.ensure()
-        self._search.ensure()
+        if self._accepted:
+            self._search.ensure()
 
     # --- the course of the match
 
@@ -357,11 +360,7 @@ class Match:
         until = deadline.at
         while self._waits_in(turn) and now() < until and not (turn.decided and turn.reference is not None):
             until = min(until, now() + patience) if turn.decided else deadline.at
-            tardy_at = self._reference.tardy_at if turn.situation is None else deadline.at
-            if now() >= tardy_at:
-                log.warning("%s: turn %d: no legal moves yet: another reference is called", self.match_id, turn.number)
-                self._reference.replace(lost=False)
-            await self._wait(min(until, tardy_at))
+            await self._wait(until)
 
     async def _know_legal_moves(self, turn: MatchTurn, deadline: Deadline, begun: Instant) -> None:
         """Waits beyond the deadline for the legal moves, if they are still unknown. `begun` is the time of the PLAY."""
@@ -427,16 +426,20 @@ class Match:
         )
 
     def _on_reference(self, report: messages.Report) -> None:
-        if isinstance(report, Situation):
-            self._history.note_state(report.checkpoint)
-            if not report.turn:
-                self._opening = report
-            for turn in (self._turn, *self._before):
-                if turn.number == report.turn:
-                    turn.reference = report
-                    self._on_situation(turn, report)
-        elif isinstance(report, messages.Refused):
-            self._refuse(report)
+        match report:
+            case Situation():
+                self._history.note_state(report.checkpoint)
+                if not report.turn:
+                    self._opening = report
+                for turn in (self._turn, *self._before):
+                    if turn.number == report.turn:
+                        turn.reference = report
+                        self._on_situation(turn, report)
+            case messages.Accepted():
+                self._accepted = True
+                self.resume()
+            case messages.Refused():
+                self._refuse(report)
         self._news.set()
 
     def _on_search(self, report: messages.Report) -> None:

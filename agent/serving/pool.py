@@ -26,6 +26,10 @@ a match that gets ready on a short start clock."""
 EARLY_SECONDS = 1.0
 """Seconds after which references that were started early are not needed any more."""
 
+HURRY_SECONDS, HURRY_STEP = 2.0, 0.05
+"""Most seconds for which no search is started while a reference that is waited for gets ready, and between two looks at
+it: without the legal moves, an opinion is of no use."""
+
 FAILURE_DELAY = 5.0
 """Seconds until the next attempt after processes that could not start; the first failure may have any reason."""
 
@@ -41,9 +45,6 @@ COMPILING_SECONDS = 900.0
 SILENT_AFTER = 10.0
 """Seconds without a sign of life after which a spare is replaced; the pulse may be late on a loaded machine."""
 
-REFUSAL_SECONDS = 10.0
-"""Most seconds for a process to refuse a match that the other process has refused."""
-
 UNLOADABLE = 2
 """Processes in a row that ended while loading their kernels, after which the kernels are taken to be damaged."""
 
@@ -56,8 +57,18 @@ def warm_seconds() -> float:
 class Spares:
     """Keeps a spare process of one kind, and bounds their number, those of matches and those being ended included."""
 
-    def __init__(self, kind: Kind, memory: int, most: int, on_unloadable: Callable[[], None] = lambda: None) -> None:
-        """`memory` is that of a match, in bytes; `on_unloadable` is told of several in a row that did not get warm."""
+    def __init__(
+        self,
+        kind: Kind,
+        memory: int,
+        most: int,
+        on_unloadable: Callable[[], None] = lambda: None,
+        urgent: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`memory` is that of a match, in bytes; `on_unloadable` is told of several in a row that did not get warm.
+
+        While something else is `urgent`, no process is started.
+        """
         self.without: frozenset[str] = frozenset()
         """Groups of kernels that new processes do without."""
         self.problem = ""
@@ -67,6 +78,11 @@ class Spares:
         self._memory = memory
         self._most = most
         self._on_unloadable = on_unloadable
+        self._urgent = urgent
+        self._hurried: Instant = -math.inf
+        """Time at which a process was last started for a match that waited."""
+        self._newest: Process | None = None
+        """The process started last."""
         self._failures = 0
         """Processes in a row that ended by themselves before they were warm."""
         self._count = 0
@@ -89,6 +105,12 @@ class Spares:
                 return spare
         return None
 
+    @property
+    def hurries(self) -> bool:
+        """Whether a match waits for a process, or for one that gets ready."""
+        getting_ready = self._newest is not None and not self._newest.warm.is_set()
+        return now() < self._hurried + HURRY_SECONDS and (self._waiting > 0 or getting_ready)
+
     def start(self, early: Sequence[subprocess.Popen[bytes]], delay: float) -> None:
         """Begins to keep a spare, after `delay` seconds; `early` are running processes."""
         self._count += len(early)
@@ -110,9 +132,13 @@ class Spares:
         return process
 
     def take_back(self, process: Process) -> None:
-        """Keeps a process whose match was refused, once it has refused it, too."""
+        """Keeps a process that has refused its match, as the spare, if there is none."""
         process.on_report = process.on_lost = None
-        self._in_background(self._take_back(process))
+        if self.spares:
+            self.release(process)
+        else:
+            self.spares.append(process)
+            self._news.set()
 
     def release(self, process: Process) -> None:
         """Ends a process."""
@@ -138,6 +164,9 @@ class Spares:
         await asyncio.sleep(delay)
         while True:
             self._drop_useless()
+            if self._urgent():
+                await asyncio.sleep(HURRY_STEP)
+                continue
             due = self._waiting or now() >= self._taken + START_DELAY[self._kind]
             if self.spares or not due or self._count >= self._most:
                 await self._wait(LOOK_SECONDS)
@@ -154,11 +183,13 @@ class Spares:
     async def _add(self) -> str:
         """Starts a spare, and waits until it is warm, or taken. Returns what has gone wrong, if anything has."""
         begun = now()
+        if self._waiting:
+            self._hurried = begun
         try:
             child = start_process(self._kind, self._memory, self.without)
         except OSError as error:
             return f"a {self._kind} process cannot be started: {error}"
-        process = Process(self._kind, child, self.without)
+        self._newest = process = Process(self._kind, child, self.without)
         process.on_warm = self.look
         self._count += 1
         self.spares.append(process)
@@ -188,16 +219,6 @@ class Spares:
             if number or spare.lost.is_set() or not spare.without <= self.without or (silent and judges):
                 self.spares.remove(spare)
                 self.release(spare)
-
-    async def _take_back(self, process: Process) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(REFUSAL_SECONDS):
-                await process.refused.wait()
-        if self.spares or process.lost.is_set() or not process.refused.is_set():
-            await self._end(process)
-        else:
-            self.spares.append(process)
-            self._news.set()
 
     async def _end(self, process: Process) -> None:
         await process.end()
@@ -231,11 +252,9 @@ class Pool:
         `on_unloadable` is called when several searches in a row end while loading their kernels.
         """
         self._early = early
-        self._search = Spares(SEARCH, memory, matches + SPARES, on_unloadable)
-        self._of: dict[Kind, Spares] = {
-            REFERENCE: Spares(REFERENCE, memory, matches + SPARES),
-            SEARCH: self._search,
-        }
+        references = Spares(REFERENCE, memory, matches + SPARES)
+        self._search = Spares(SEARCH, memory, matches + SPARES, on_unloadable, lambda: references.hurries)
+        self._of: dict[Kind, Spares] = {REFERENCE: references, SEARCH: self._search}
 
     @property
     def warm(self) -> bool:
@@ -255,10 +274,6 @@ class Pool:
     def spare_lacks(self, group: str) -> bool:
         """Returns whether the spare search lacks a group of kernels."""
         return any(group in spare.without for spare in self._search.spares)
-
-    def has_spare(self, kind: Kind) -> bool:
-        """Returns whether a process of a kind could begin a match at once."""
-        return self._of[kind].ready is not None
 
     def can_better(self, process: Process) -> bool:
         """Returns whether a spare search has kernels that this process lacks."""
@@ -280,7 +295,7 @@ class Pool:
         return await self._of[kind].acquire()
 
     def take_back(self, process: Process) -> None:
-        """Keeps a process whose match was refused, once it has refused it, too."""
+        """Keeps a process that has refused its match."""
         self._of[process.kind].take_back(process)
 
     def release(self, process: Process) -> None:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Collection
 
-from agent.playing.messages import HEADER, MOST_REPORT, Alive, Begin, Command, Refused, Report, Warm, frame, parts_of
+from agent.playing.messages import HEADER, MOST_REPORT, Alive, Command, Report, Warm, frame, parts_of
 from agent.serving.clock import Instant, now
 from agent.serving.starting import Kind
 
@@ -37,10 +37,6 @@ class Process:
         """Called when it is ready for a match, or lost."""
         self.warm = asyncio.Event()
         """Set then."""
-        self.refused = asyncio.Event()
-        """Set when it has refused its match at once, and is ready for another one; or when it is lost."""
-        self._told = False
-        """Whether it has reported anything of its match."""
         self.lost = asyncio.Event()
         """Set when it has ended."""
         self.heard: Instant = now()
@@ -62,9 +58,6 @@ class Process:
 
     def send(self, command: Command) -> None:
         """Sends a command. Never blocks, even if the process hangs; does nothing if it is gone."""
-        if isinstance(command, Begin):
-            self._told = False
-            self.refused.clear()
         try:
             self._outbox.put_nowait(command)
         except asyncio.QueueFull:
@@ -96,8 +89,8 @@ class Process:
         except Exception:
             log.exception("%s process %d: a report cannot be taken in: it is lost", self.kind, self.pid)
         finally:
-            for event in (self.lost, self.warm, self.refused):
-                event.set()
+            self.lost.set()
+            self.warm.set()
             self.on_warm()
             if writing is not None:
                 writing.cancel()
@@ -126,9 +119,5 @@ class Process:
             if isinstance(report, Warm):
                 self.warm.set()
                 self.on_warm()
-            elif not isinstance(report, Alive):
-                if isinstance(report, Refused) and not self._told:
-                    self.refused.set()
-                self._told = True
-                if self.on_report is not None:
-                    self.on_report(report)
+            elif not isinstance(report, Alive) and self.on_report is not None:
+                self.on_report(report)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import Callable
 
 from agent.playing.messages import PULSE, Astray, Begin, Command, Report, Rewind, Situation, Thought, Turn, count_turns
 from agent.search.kernel_groups import CIRCUIT
-from agent.serving.clock import Instant, now
+from agent.serving.clock import now
 from agent.serving.pool import Pool
 from agent.serving.processes import Process
 from agent.serving.starting import REFERENCE, SEARCH, Kind
@@ -25,10 +24,6 @@ Less is lost with a reference, and only it may know the legal moves."""
 
 BEGIN_SECONDS = 5.0
 """Additional seconds until the first sign of life: a process checks the rules first."""
-
-TARDY_SECONDS, TARDY_FACTOR = 0.25, 4.0
-"""Least seconds, and multiple of its longest time for a situation, after which a process seems to hang before it has
-missed enough signs of life."""
 
 MAX_LOSSES = 20
 """Lost processes after which a match gets no more."""
@@ -61,10 +56,6 @@ class Seat:
         """Number of joint moves that the process was told."""
         self._rewound = False
         """Whether the process has told nothing since the match began again."""
-        self._asked: Instant | None = None
-        """Time at which it was asked for the situation that it has not told yet."""
-        self._slowest: float | None = None
-        """Longest time that the process took for the situation of a turn; None before the first."""
         self._losses = 0
         self._closed = False
         self._joining: asyncio.Task[None] | None = None
@@ -81,13 +72,6 @@ class Seat:
         return self._process is not None and now() - self._process.heard < 3 * PULSE
 
     @property
-    def tardy_at(self) -> Instant:
-        """Time at which it takes too long for a situation to be anything but stopped, where another could begin."""
-        if self._asked is None or self._slowest is None or not self._pool.has_spare(self._kind):
-            return math.inf
-        return self._asked + max(TARDY_SECONDS, TARDY_FACTOR * self._slowest)
-
-    @property
     def can_be_bettered(self) -> bool:
         """Whether a spare process has kernels that this one lacks. Lost processes may have died of the kernels."""
         return self._process is not None and self._losses < RECKLESS_LOSSES and self._pool.can_better(self._process)
@@ -101,8 +85,6 @@ class Seat:
         """Tells the process of a turn: `number` joint moves were received, the last of them in `command`."""
         if command.joint_move is None or self._told < number:
             self._told = number
-            if command.joint_move is not None:
-                self._asked = now()
             self.send(command)
 
     def rewind(self) -> None:
@@ -126,15 +108,15 @@ class Seat:
             log.error("%s: that was too many: the match goes on without a %s process", self._match_id, self._kind)
         self.ensure()
 
-    def close(self, *, refused: bool = False) -> None:
-        """Ends everything. The process of a match that was `refused` goes back to the pool."""
+    def close(self, *, free: bool = False) -> None:
+        """Ends everything. A process that is `free` for another match goes back to the pool."""
         self._closed = True
         self._watch.cancel()
         if self._joining is not None:
             # A long wait would keep the match in memory, and take a process away from others.
             self._joining.cancel()
         if self._process is not None:
-            (self._pool.take_back if refused else self._pool.release)(self._process)
+            (self._pool.take_back if free else self._pool.release)(self._process)
             self._process = None
 
     async def _join(self) -> None:
@@ -149,7 +131,6 @@ class Seat:
         process.on_report, process.on_lost = self._pass_on, self._lose
         # A stopped process gives no sign of life at all: count from now.
         process.heard = now() + BEGIN_SECONDS
-        self._asked = self._slowest = None
         process.send(begin)
         if process.lost.is_set():
             self._lose()
@@ -160,9 +141,6 @@ class Seat:
             if report.turn:
                 return
             self._rewound = False
-        if isinstance(report, Situation) and report.turn == self._told and self._asked is not None:
-            self._slowest = max(self._slowest or 0.0, now() - self._asked)
-            self._asked = None
         self._on_report(report)
 
     def _lose(self, how: str = "is lost") -> None:

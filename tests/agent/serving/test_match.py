@@ -264,30 +264,6 @@ def test_both_processes_lost_with_no_others_there(in_virtual_time: Run) -> None:
     in_virtual_time(course())
 
 
-def test_reference_that_is_stopped_is_replaced_within_the_turn(in_virtual_time: Run) -> None:
-    """Where nobody else knows the legal moves, and it was quick so far; a slow one is waited for."""
-
-    async def course() -> None:
-        stopped, slow, spare = FakeReference(1, delay=0.01), FakeReference(2, delay=3.0), FakeReference(3)
-        match = new_match(stopped, slow, spare, start=replace(START, start_clock=2))
-        assert await match.start(now())
-        await play(match)
-        await play(match, "a", "c")
-        stopped.hang()
-        begin = now()
-        assert (await play(match, "b", "c"))[0] == "a"
-        (first,) = slow.begun
-        assert first.seconds == pytest.approx(PLAY_CLOCK - MARGIN - 0.25)
-        assert now() - begin == pytest.approx(PLAY_CLOCK - MARGIN)
-        await play(match, "b", "d")
-        slow.delay = 11.0
-        await play(match, "a", "d")
-        assert not spare.begun
-        match.abort()
-
-    in_virtual_time(course())
-
-
 def test_search_whose_state_differs_is_replaced(in_virtual_time: Run) -> None:
     """The interpreter is right: the next search trusts one circuit less, and begins where the reference is."""
 

@@ -267,6 +267,8 @@ def test_another_match_of_the_same_name(against: Callable[..., FakePool]) -> Non
 class Refusing(FakeReference):
     """A reference that can make nothing of the rules."""
 
+    accepts = False
+
     def answers(self, command: Command) -> Iterable[Report]:
         """Refuses the match."""
         yield Refused("no role")

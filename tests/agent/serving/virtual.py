@@ -18,6 +18,7 @@ import pytest
 from agent.kernels import upkeep
 from agent.playing.messages import (
     PULSE,
+    Accepted,
     Astray,
     Begin,
     Checkpoint,
@@ -100,6 +101,8 @@ class FakeProcess:
     """A process of a match: answers each command after `delay` seconds, until it is ended or hangs."""
 
     kind: ClassVar[Kind]
+    accepts: ClassVar[bool] = False
+    """Whether it tells that the rules are valid."""
 
     def __init__(self, pid: int = 0, *, delay: float = 0.0, without: Collection[str] = ()) -> None:
         self.pid = pid
@@ -138,17 +141,19 @@ class FakeProcess:
             self.turn += count_turns(command.joint_move)
         elif isinstance(command, Rewind):
             self.turn = 0
+        if isinstance(command, Begin) and self.accepts:
+            # Checking rules takes a moment; a state may take long.
+            asyncio.get_running_loop().call_soon(self._pass_on, Accepted())
         if not isinstance(command, Rest):
-            for report in self.answers(command):
-                self.report(report)
+            self.report(*self.answers(command))
 
     def answers(self, command: Command) -> Iterable[Report]:
         """Yields the reports that answer a command."""
         raise NotImplementedError
 
-    def report(self, report: Report) -> None:
-        """Sends a report, after the delay."""
-        asyncio.get_running_loop().call_later(self.delay, self._pass_on, report)
+    def report(self, *reports: Report) -> None:
+        """Sends reports, after the delay."""
+        asyncio.get_running_loop().call_later(self.delay, self._pass_on, *reports)
 
     def hang(self) -> None:
         """Makes the process hang."""
@@ -161,15 +166,17 @@ class FakeProcess:
         if self.on_lost is not None:
             self.on_lost()
 
-    def _pass_on(self, report: Report) -> None:
-        if self._silent_since is None and not self.released and self.on_report is not None:
-            self.on_report(report)
+    def _pass_on(self, *reports: Report) -> None:
+        for report in reports:
+            if self._silent_since is None and not self.released and self.on_report is not None:
+                self.on_report(report)
 
 
 class FakeReference(FakeProcess):
     """A reference that always tells the same legal moves."""
 
     kind = REFERENCE
+    accepts = True
 
     def __init__(self, pid: int = 100, *, states: int = 1, legal: tuple[Term, ...] = ("a", "b"), **how: Any) -> None:
         super().__init__(pid, **how)
@@ -284,10 +291,6 @@ class FakePool:
 
     async def close(self) -> None:
         """Nothing is left to end."""
-
-    def has_spare(self, kind: Kind) -> bool:
-        """Returns whether a process is waiting."""
-        return bool(self.waiting[kind]) or (kind == REFERENCE and self._endless)
 
     def can_better(self, process: FakeProcess) -> bool:
         """Returns whether the next search has kernels that this one lacks."""
