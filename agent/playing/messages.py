@@ -98,6 +98,10 @@ class Checkpoint:
 # ---------------------------------------------------------------------------------------------- server -> process
 
 
+CIRCUITS = 2
+"""Circuits of a match that may be found wrong: after these the interpreter searches, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """A Ray cluster whose cores may help."""

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from agent.playing.choice import EngineChoice, choice_for
-from agent.playing.messages import Begin, Channel, Place, Prepared, Refused, Rest, Rewind, Turn
+from agent.playing.messages import CIRCUITS, Begin, Channel, Place, Prepared, Refused, Rest, Rewind, Turn
 from agent.playing.opinions import REPEAT_AFTER
 from agent.playing.rehearsal import Rehearsal
 from agent.playing.rules import check_rules, place
@@ -38,8 +38,8 @@ USED_OF_START_CLOCK, LEFT_OF_START_CLOCK = 0.95, 0.5
 """Share of the start clock to think for, less the seconds. The server's margin is in the rest."""
 
 COMPILATIONS: tuple[tuple[str, ...] | None, ...] = (None, ("plain",))
-"""Rewritings to race (None: all), by the number of circuits found wrong in the match: most mistakes are in rewriting.
-After these the interpreter plays."""
+"""[CIRCUITS] Rewritings to race (None: all), by the number of circuits found wrong in the match: most mistakes are in
+rewriting."""
 
 
 class CompilationLike(Protocol):
@@ -125,7 +125,7 @@ class Search:
         begin = self._begin
         if not begin.compile:
             return
-        if begin.distrust >= len(COMPILATIONS):
+        if begin.distrust >= CIRCUITS:
             log.warning("no circuit can be trusted: played by the interpreter")
             return
         variants = COMPILATIONS[begin.distrust]

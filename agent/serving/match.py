@@ -477,11 +477,12 @@ class Match:
         here = turn.reference
         if here is None or not self._search.taken:
             return
-        if turn.place_due:
+        wrong = turn.search_is_wrong
+        if turn.place_due or (wrong and self._history.distrust >= messages.CIRCUITS):
             if turn is self._turn:
                 turn.placed = here
                 self._search.send(messages.Place(here.turn, here.digest, here.state))
-        elif turn.search_is_wrong:
+        elif wrong:
             log.error("%s: turn %d: the search has another state than the interpreter", self.match_id, turn.number)
             self._distrust(self._history.distrust + 1)
 
