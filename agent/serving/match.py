@@ -13,6 +13,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from agent.playing import messages
 from agent.playing.messages import Situation
@@ -24,7 +25,6 @@ from agent.serving.pool import Pool
 from agent.serving.seats import Seat
 from agent.serving.sheet import Sheet
 from agent.serving.showing import MatchShow
-from agent.serving.starting import REFERENCE, SEARCH
 from agent.serving.statistics import Statistics
 from agent.serving.turn import MatchTurn, any_move
 from agent.web.gallery import Gallery
@@ -84,13 +84,20 @@ class MatchOptions:
     """Level to play at (`agent.search.levels`); None to play as well as the clocks allow."""
 
 
+class Pools(NamedTuple):
+    """The processes of both kinds."""
+
+    reference: Pool
+    search: Pool
+
+
 class Match:
     """A running match."""
 
     def __init__(
         self,
         sheet: Sheet,
-        pool: Pool,
+        pools: Pools,
         options: MatchOptions,
         journal: MatchJournal | None = None,
         found: UnfinishedMatch | None = None,
@@ -108,8 +115,8 @@ class Match:
         self._revived = found is not None
         """Whether no process has told a situation since this server took the match up."""
         name, lost = start.match_id, self._clock.lost_process
-        self._reference = Seat(name, REFERENCE, pool, self._begin, self._on_reference, lost)
-        self._search = Seat(name, SEARCH, pool, self._begin, self._on_search, self._on_search_lost)
+        self._reference = Seat(name, pools.reference, self._begin, self._on_reference, lost)
+        self._search = Seat(name, pools.search, self._begin, self._on_search, self._on_search_lost)
         self._accepted = self._revived
         """Whether the rules are valid: no search is bothered before."""
         self._playable: bool | None = None

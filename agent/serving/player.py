@@ -23,11 +23,11 @@ from agent.search.kernel_groups import GENERAL, playing
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
 from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
-from agent.serving.match import Match, MatchOptions
+from agent.serving.match import Match, MatchOptions, Pools
 from agent.serving.moments import Moment
 from agent.serving.pool import Pool
 from agent.serving.sheet import MOST_TOKENS, Sheet, exceeds
-from agent.serving.starting import memory_share, too_little_memory
+from agent.serving.starting import REFERENCE, SEARCH, memory_share, too_little_memory
 from agent.serving.statistics import Statistics
 from agent.web.gallery import Gallery
 from agent.web.page import Page
@@ -46,6 +46,9 @@ MOST_STARTS = 4
 
 SWITCH_SECONDS = 0.001
 """Python's thread switch interval; its default is 5 ms."""
+
+EARLY_SECONDS = 1.0
+"""Seconds after a restart in which only the references started early, for its matches, get the processor."""
 
 SWEEP_SECONDS = 10.0
 """Seconds between two checks for matches abandoned by their manager."""
@@ -122,8 +125,12 @@ class Player:
         self._collection = GarbageCollection(self.statistics.collections, self._next_due)
         journal = options.journal
         self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
-        self._pool = Pool(memory_share(options.workers), options.workers, early, self._renew_kernels)
-        self._kernels = KernelUpkeep(self._pool.do_without)
+        memory, matches = memory_share(options.workers), options.workers
+        references = Pool(REFERENCE, memory, matches)
+        searches = Pool(SEARCH, memory, matches, self._renew_kernels, lambda: references.hurries)
+        self._early = early
+        self._pools = Pools(references, searches)
+        self._kernels = KernelUpkeep(searches.do_without)
         self._upkeep: list[asyncio.Task[None]] = []
 
     @property
@@ -138,10 +145,11 @@ class Player:
     def kernels(self) -> frozenset[str]:
         """The groups of kernels that a match need not wait for: its search has loaded them, or they will never be
         there."""
-        if not self._pool.warm:
+        searches = self._pools.search
+        if searches.ready is None:
             return frozenset()
         hopeless = self._kernels.hopeless
-        return frozenset(name for name in playing() if name in hopeless or not self._pool.spare_lacks(name))
+        return frozenset(name for name in playing() if name in hopeless or not searches.lacks(name))
 
     def knows(self, match_id: str) -> bool:
         """Returns whether a match is running."""
@@ -156,9 +164,10 @@ class Player:
         """Starts the first processes and the compilation of missing kernels; takes up the journal's matches."""
         if warning := too_little_memory(self._options.workers):
             log.warning(warning)
-        self._pool.do_without(self._kernels.lacking)
+        self._pools.search.do_without(self._kernels.lacking)
         found = [] if self._journal is None else list(self._journal.unfinished(Moment.present()))
-        self._pool.start(at_once=not found)
+        self._pools.reference.start(self._early, EARLY_SECONDS if self._early else 0.0)
+        self._pools.search.start(delay=EARLY_SECONDS if found else 0.0)
         self._upkeep = [
             asyncio.create_task(self._sweep()),
             asyncio.create_task(self._kernels.run()),
@@ -166,7 +175,7 @@ class Player:
             asyncio.create_task(self._collection.run()),
         ]
         for unfinished in found:
-            match = Match(Sheet.of(unfinished.start), self._pool, self._match_options, found=unfinished)
+            match = Match(Sheet.of(unfinished.start), self._pools, self._match_options, found=unfinished)
             if match.overdue:
                 match.abort()
                 continue
@@ -184,13 +193,14 @@ class Player:
             match.suspend()
         self._matches.clear()
         self._end_all_but(0)
-        await self._pool.close()
+        for pool in self._pools:
+            await pool.close()
 
     async def health(self) -> tuple[str, bytes]:
         """Returns the page `/healthz`."""
         problems = self._kernels.problems()
-        if self._pool.problem:
-            problems.append(self._pool.problem)
+        if problem := self._pools.search.problem:
+            problems.append(problem)
         status = {"status": "degraded" if problems else "ok", "problems": problems}
         state = {**status, **self.statistics.health(), "available": self.available, "kernels": sorted(self.kernels)}
         return "application/json", json.dumps(state).encode()
@@ -256,7 +266,7 @@ class Player:
                 return messages.Busy()
             self._end_all_but(self._options.workers - len(self._matches))
             journal = self._journal.match(name) if self._journal is not None else None
-            running = self._matches[name] = Match(sheet, self._pool, self._match_options, journal)
+            running = self._matches[name] = Match(sheet, self._pools, self._match_options, journal)
             clocks = f"{message.start_clock} s and {message.play_clock} s"
             log.info("%s: START from %s: %d statements, clocks %s", name, received.peer, len(message.rules), clocks)
         if running.starts >= MOST_STARTS:

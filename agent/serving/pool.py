@@ -1,4 +1,4 @@
-"""Spare processes of both kinds, started ahead of need."""
+"""Spare processes of a kind, started ahead of need."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ LOOK_SECONDS = 1.0
 START_DELAY: dict[Kind, float] = {REFERENCE: 1.0, SEARCH: 10.0}
 """Seconds after a spare was taken until the next one is started: loading kernels would take half of a core's time from
 a match that gets ready on a short start clock."""
-
-EARLY_SECONDS = 1.0
-"""Seconds after which references that were started early are not needed any more."""
 
 HURRY_SECONDS, HURRY_STEP = 2.0, 0.05
 """Most seconds for which no search is started while a reference that is waited for gets ready, and between two looks at
@@ -54,29 +51,30 @@ def warm_seconds() -> float:
     return WARM_SECONDS if kernel_cache.is_kept() else COMPILING_SECONDS
 
 
-class Spares:
-    """Keeps a spare process of one kind, and bounds their number, those of matches and those being ended included."""
+class Pool:
+    """Keeps a spare process of one kind, and bounds their number: with those of matches, and those being ended."""
 
     def __init__(
         self,
         kind: Kind,
         memory: int,
-        most: int,
+        matches: int,
         on_unloadable: Callable[[], None] = lambda: None,
         urgent: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`memory` is that of a match, in bytes; `on_unloadable` is told of several in a row that did not get warm.
+        """`memory` bounds the processes of a match, in bytes; `matches` their number.
 
-        While something else is `urgent`, no process is started.
+        `on_unloadable` is called when several in a row end while loading their kernels. While something else is
+        `urgent`, no process is started.
         """
         self.without: frozenset[str] = frozenset()
         """Groups of kernels that new processes do without."""
         self.problem = ""
         """Reason for which the last process is of no use; empty if it is warm."""
         self.spares: list[Process] = []
-        self._kind = kind
+        self.kind: Kind = kind
         self._memory = memory
-        self._most = most
+        self._most = matches + SPARES
         self._on_unloadable = on_unloadable
         self._urgent = urgent
         self._hurried: Instant = -math.inf
@@ -101,7 +99,7 @@ class Spares:
     def ready(self) -> Process | None:
         """A spare that can begin a match now: a search with its kernels loaded, or any reference."""
         for spare in self.spares:
-            if not spare.lost.is_set() and (spare.warm.is_set() or self._kind == REFERENCE):
+            if not spare.lost.is_set() and (spare.warm.is_set() or self.kind == REFERENCE):
                 return spare
         return None
 
@@ -111,10 +109,24 @@ class Spares:
         getting_ready = self._newest is not None and not self._newest.warm.is_set()
         return now() < self._hurried + HURRY_SECONDS and (self._waiting > 0 or getting_ready)
 
-    def start(self, early: Sequence[subprocess.Popen[bytes]], delay: float) -> None:
+    def can_better(self, process: Process) -> bool:
+        """Returns whether a spare has kernels that this process lacks."""
+        spare = self.ready
+        return spare is not None and not process.without <= spare.without
+
+    def lacks(self, group: str) -> bool:
+        """Returns whether the spare lacks a group of kernels."""
+        return any(group in spare.without for spare in self.spares)
+
+    def do_without(self, groups: Collection[str]) -> None:
+        """Makes processes start without these groups of kernels, from now on, and with all others."""
+        self.without = frozenset(groups)
+        self._news.set()
+
+    def start(self, early: Sequence[subprocess.Popen[bytes]] = (), delay: float = 0.0) -> None:
         """Begins to keep a spare, after `delay` seconds; `early` are running processes."""
         self._count += len(early)
-        self.spares = [Process(self._kind, child) for child in early]
+        self.spares = [Process(self.kind, child) for child in early]
         self._keeper = asyncio.create_task(self._keep(delay))
 
     async def acquire(self) -> Process:
@@ -146,10 +158,6 @@ class Spares:
         self._taken = -math.inf
         self._in_background(self._end(process))
 
-    def look(self) -> None:
-        """Looks at the spare now."""
-        self._news.set()
-
     async def close(self) -> None:
         """Ends the spares, and waits for the end of released processes."""
         if self._keeper is not None:
@@ -167,7 +175,7 @@ class Spares:
             if self._urgent():
                 await asyncio.sleep(HURRY_STEP)
                 continue
-            due = self._waiting or now() >= self._taken + START_DELAY[self._kind]
+            due = self._waiting or now() >= self._taken + START_DELAY[self.kind]
             if self.spares or not due or self._count >= self._most:
                 await self._wait(LOOK_SECONDS)
                 continue
@@ -186,25 +194,25 @@ class Spares:
         if self._waiting:
             self._hurried = begun
         try:
-            child = start_process(self._kind, self._memory, self.without)
+            child = start_process(self.kind, self._memory, self.without)
         except OSError as error:
-            return f"a {self._kind} process cannot be started: {error}"
-        self._newest = process = Process(self._kind, child, self.without)
-        process.on_warm = self.look
+            return f"a {self.kind} process cannot be started: {error}"
+        self._newest = process = Process(self.kind, child, self.without)
+        process.on_warm = self._news.set
         self._count += 1
         self.spares.append(process)
         self._news.set()
         while process in self.spares and not process.warm.is_set():
             if now() > begun + warm_seconds():
-                return f"{self._kind} process {process.pid} is not warm after {warm_seconds():.0f} s"
+                return f"{self.kind} process {process.pid} is not warm after {warm_seconds():.0f} s"
             await self._wait(begun + warm_seconds() - now() + 0.1)
         if process.lost.is_set() and process in self.spares:
             # A process ends a moment after its pipes are closed.
             await asyncio.sleep(ENDING_SECONDS)
             self._failures += not process.was_killed
-            return f"{self._kind} process {process.pid} ended before it was warm"
+            return f"{self.kind} process {process.pid} ended before it was warm"
         if not process.lost.is_set() and process.warm.is_set():
-            log.info("%s process %d is warm after %.1f s", self._kind, process.pid, now() - begun)
+            log.info("%s process %d is warm after %.1f s", self.kind, process.pid, now() - begun)
         return ""
 
     def _drop_useless(self) -> None:
@@ -215,7 +223,7 @@ class Spares:
         for number, spare in reversed([*enumerate(self.spares)]):
             silent = now() - spare.heard > (SILENT_AFTER if spare.warm.is_set() else warm_seconds())
             if silent and judges:
-                log.error("%s process %d hangs before it has a match", self._kind, spare.pid)
+                log.error("%s process %d hangs before it has a match", self.kind, spare.pid)
             if number or spare.lost.is_set() or not spare.without <= self.without or (silent and judges):
                 self.spares.remove(spare)
                 self.release(spare)
@@ -235,69 +243,3 @@ class Spares:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
-
-
-class Pool:
-    """The spare processes of both kinds."""
-
-    def __init__(
-        self,
-        memory: int,
-        matches: int,
-        early: Sequence[subprocess.Popen[bytes]] = (),
-        on_unloadable: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`memory` bounds the processes of a match, in bytes; `early` are running references.
-
-        `on_unloadable` is called when several searches in a row end while loading their kernels.
-        """
-        self._early = early
-        references = Spares(REFERENCE, memory, matches + SPARES)
-        self._search = Spares(SEARCH, memory, matches + SPARES, on_unloadable, lambda: references.hurries)
-        self._of: dict[Kind, Spares] = {REFERENCE: references, SEARCH: self._search}
-
-    @property
-    def warm(self) -> bool:
-        """Whether a spare search with its kernels loaded is waiting."""
-        return self._search.ready is not None
-
-    @property
-    def problem(self) -> str:
-        """Reason for which the last search is of no use; empty if it is warm."""
-        return self._search.problem
-
-    def do_without(self, groups: Collection[str]) -> None:
-        """Makes searches start without these groups of kernels, from now on, and with all others."""
-        self._search.without = frozenset(groups)
-        self._search.look()
-
-    def spare_lacks(self, group: str) -> bool:
-        """Returns whether the spare search lacks a group of kernels."""
-        return any(group in spare.without for spare in self._search.spares)
-
-    def can_better(self, process: Process) -> bool:
-        """Returns whether a spare search has kernels that this process lacks."""
-        spare = self._search.ready
-        return spare is not None and not process.without <= spare.without
-
-    def start(self, *, at_once: bool = True) -> None:
-        """Starts the first spares; if not `at_once`, the search a moment later: references need the processor first."""
-        self._of[REFERENCE].start(self._early, EARLY_SECONDS if self._early else 0.0)
-        self._search.start((), 0.0 if at_once else LOOK_SECONDS)
-
-    async def close(self) -> None:
-        """Ends the spares, and waits for the end of released processes."""
-        for spares in self._of.values():
-            await spares.close()
-
-    async def acquire(self, kind: Kind) -> Process:
-        """Returns a process of a kind as soon as one is ready."""
-        return await self._of[kind].acquire()
-
-    def take_back(self, process: Process) -> None:
-        """Keeps a process that has refused its match."""
-        self._of[process.kind].take_back(process)
-
-    def release(self, process: Process) -> None:
-        """Ends a process."""
-        self._of[process.kind].release(process)

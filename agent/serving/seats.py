@@ -35,7 +35,6 @@ class Seat:
     def __init__(
         self,
         match_id: str,
-        kind: Kind,
         pool: Pool,
         make_begin: Callable[[bool], Begin],
         on_report: Callable[[Report], None],
@@ -46,7 +45,7 @@ class Seat:
         `on_lost` is called when a process has died, or hangs.
         """
         self._match_id = match_id
-        self._kind = kind
+        self._kind = pool.kind
         self._pool = pool
         self._make_begin = make_begin
         self._on_report = on_report
@@ -120,7 +119,7 @@ class Seat:
             self._process = None
 
     async def _join(self) -> None:
-        process = await self._pool.acquire(self._kind)
+        process = await self._pool.acquire()
         self._joining = None
         self._process = process
         log.info("%s: %s process %d joins", self._match_id, self._kind, process.pid)

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from agent.commands.options import WRONG_INPUT
 from agent.errors import CommandError
+from agent.serving.starting import REFERENCE, SEARCH
 from protocol.client import ClientError, PlayerClient
 from protocol.kif import read_rulesheet
 from protocol.messages import LONGEST_CLOCK, Abort, Message, Play, Start, Stop
@@ -46,6 +47,16 @@ async def _signal_worker(number: int, server: SoakServer, rng: Random) -> None:
 async def _kill_all(server: SoakServer, rng: Random) -> None:
     for process in server.workers:
         os.kill(process, signal.SIGKILL)
+
+
+async def _kill_kind(kind: str, server: SoakServer, rng: Random) -> None:
+    for process in server.workers:
+        if f"--kind={kind}".encode() in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0"):
+            os.kill(process, signal.SIGKILL)
+
+
+async def _start_again(server: SoakServer, rng: Random) -> None:
+    server.start_again()
 
 
 async def _tear_journal(server: SoakServer, rng: Random) -> None:
@@ -201,7 +212,10 @@ FAULTS: dict[str, Fault] = {
     "server killed": partial(_signal_server, signal.SIGKILL),
     "server killed in mid-write": _kill_server_while_it_writes,
     "worker killed": partial(_signal_worker, signal.SIGKILL),
+    "references killed": partial(_kill_kind, REFERENCE),
+    "searches killed": partial(_kill_kind, SEARCH),
     "all workers killed": _kill_all,
+    "server killed with its supervisor": _start_again,
     "worker stopped": partial(_signal_worker, signal.SIGSTOP),
     "worker segmentation fault": partial(_signal_worker, signal.SIGSEGV),
     "worker endless loop": partial(_signal_worker, signal.SIGUSR1),

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -64,10 +65,10 @@ class SoakServer:
             shutil.copytree(cache_folder(), self.kernels / cache_folder().name)
             self._environment["NUMBA_CACHE_DIR"] = str(self.kernels)
         result = folder / "serve.json"
-        options = f"--port 0 --margin {margin} --workers {workers} --no-memory --json".split()
-        folders = ("--journal", str(self.journal), "--records", str(self.records))
+        options = f"--margin {margin} --workers {workers} --no-memory".split()
+        self._options = (*options, "--journal", str(self.journal), "--records", str(self.records))
         with open(log, "wb") as file:
-            self._process = self.start(*options, str(result), *folders, log=file.fileno())
+            self._process = self.start(*self._options, "--port", "0", "--json", str(result), log=file.fileno())
         end = time.monotonic() + PATIENCE
         while not (result.exists() and result.read_text().endswith("}\n")):
             if self._process.poll() is not None or time.monotonic() > end:
@@ -83,6 +84,15 @@ class SoakServer:
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._environment, start_new_session=True
         )
+
+    def start_again(self) -> None:
+        """Kills all processes, the supervisor's among them, and starts the server anew, as systemd does."""
+        for process in (self._process.pid, *descendants(self._process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self._process.wait()
+        with open(self._log, "ab") as file:
+            self._process = self.start(*self._options, "--port", str(self.port), log=file.fileno())
 
     @property
     def pid(self) -> int | None:

@@ -124,7 +124,7 @@ def test_available_means_with_what_any_game_may_need(against: Callable[..., Fake
     """
 
     async def course(manager: Manager) -> None:
-        player, pool = manager.player, manager.player._pool
+        player, pool = manager.player, manager.player._pools.search
         pool.do_without({missing, "reversi"})
         assert not await manager.is_available()
         assert player.kernels == {*playing()} - {missing, "reversi"}
@@ -134,7 +134,7 @@ def test_available_means_with_what_any_game_may_need(against: Callable[..., Fake
         pool.do_without({"reversi"})
         player._kernels._keeper.failed = {}
         assert await manager.is_available()
-        pool.warm = False  # type: ignore[misc]
+        pool._both.warm = False  # type: ignore[attr-defined]
         assert not await manager.is_available()
         assert player.kernels == frozenset()
 

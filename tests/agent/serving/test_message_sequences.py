@@ -10,6 +10,7 @@ import pytest
 
 from agent.serving import journal
 from agent.serving.clock import Clock, now
+from agent.serving.match import Pools
 from agent.serving.player import Player, ServeOptions
 from agent.serving.starting import SEARCH, Kind
 from games.machine import Term
@@ -100,7 +101,8 @@ def test_every_message_gets_a_reply_of_its_kind(
 
     async def course() -> None:
         player = Player(ServeOptions(workers=2, journal=tmp_path, margin=0.5))
-        player._pool = Endless(rng)  # type: ignore[assignment]
+        endless = Endless(rng)
+        player._pools = Pools(endless.reference, endless.search)  # type: ignore[arg-type]
 
         async def send(message: Message) -> None:
             running = {match.match_id: match for match in player.matches}

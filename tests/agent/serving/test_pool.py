@@ -92,7 +92,7 @@ class Children:
 @pytest_asyncio.fixture
 async def start(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Children]]:
     """Makes pools start such children, and look at them all the time."""
-    for delay in ("LOOK_SECONDS", "FAILURE_DELAY", "EARLY_SECONDS"):
+    for delay in ("LOOK_SECONDS", "FAILURE_DELAY"):
         monkeypatch.setattr(pools, delay, 0.01)
     monkeypatch.setattr(pools, "START_DELAY", {REFERENCE: 0.01, SEARCH: 0.01})
     started: list[Children] = []
@@ -125,12 +125,12 @@ async def test_kernels_that_nobody_can_load_are_reported(start: Callable[..., Ch
     """The second loss in a row is reported; the first may have any reason. A search that is warm ends the problem."""
     children = start("ends", "ends")
     reported: list[int] = []
-    pool = Pool(1, 1, on_unloadable=lambda: reported.append(len(children.of[SEARCH])))
+    pool = Pool(SEARCH, 1, 1, on_unloadable=lambda: reported.append(len(children.of[SEARCH])))
     pool.start()
     await until(lambda: bool(reported and pool.problem))
     assert reported == [2]
     assert "ended before it was warm" in pool.problem
-    pool.release(await pool.acquire(SEARCH))
+    pool.release(await pool.acquire())
     await until(lambda: not pool.problem)
     await pool.close()
 
@@ -139,12 +139,12 @@ async def test_processes_that_somebody_kills_say_nothing_of_the_kernels(start: C
     """They may have been too large as well: kernels are not compiled again for that."""
     children = start("sleeps", "sleeps", "sleeps")
     reported: list[int] = []
-    pool = Pool(1, 1, on_unloadable=lambda: reported.append(1))
+    pool = Pool(SEARCH, 1, 1, on_unloadable=lambda: reported.append(1))
     pool.start()
     for number in range(3):
         await until(lambda number=number: len(children.of[SEARCH]) > number)  # type: ignore[misc]
         children.of[SEARCH][number].kill()
-    pool.release(await pool.acquire(SEARCH))
+    pool.release(await pool.acquire())
     assert not reported
     await pool.close()
 
@@ -156,11 +156,11 @@ async def test_search_that_hangs_before_its_match_is_replaced(
     """One that is not warm in time, and a warm one that gives no sign of life."""
     monkeypatch.setattr(pools, constant, 1.0)
     children = start("sleeps" if constant == "WARM_SECONDS" else "hangs")
-    pool = Pool(1, 1)
+    pool = Pool(SEARCH, 1, 1)
     pool.start()
     await until(lambda: len(children.of[SEARCH]) > 1)
     monkeypatch.setattr(pools, constant, PATIENCE)
-    search = await pool.acquire(SEARCH)
+    search = await pool.acquire()
     assert search.pid != children.of[SEARCH][0].pid
     pool.release(search)
     await pool.close()
@@ -203,14 +203,14 @@ async def test_reference_is_there_before_it_is_needed(start: Callable[..., Child
     """One that is lost or taken is replaced; early ones are used first, and ended where there are too many."""
     children = start("sleeps")
     early = [children(REFERENCE, 1) for _ in range(3)]
-    pool = Pool(1, 3, early)
-    pool.start()
-    taken = await pool.acquire(REFERENCE)
+    pool = Pool(REFERENCE, 1, 3)
+    pool.start(early)
+    taken = await pool.acquire()
     assert taken.pid == early[0].pid
     await until(lambda: early[2].poll() is not None)
     early[1].kill()
     await until(lambda: len(children.of[REFERENCE]) == 4)
-    other = await pool.acquire(REFERENCE)
+    other = await pool.acquire()
     assert other.pid == children.of[REFERENCE][3].pid
     await until(lambda: len(children.of[REFERENCE]) == 5)
     pool.release(taken)
@@ -226,13 +226,13 @@ async def test_next_spare_leaves_a_match_time_to_get_ready(
     """It is started a while after the last one was taken; at once for another match, or when that one has ended."""
     monkeypatch.setitem(pools.START_DELAY, SEARCH, 600.0)
     children = start()
-    pool = Pool(1, 2)
+    pool = Pool(SEARCH, 1, 2)
     pool.start()
-    search = await pool.acquire(SEARCH)
+    search = await pool.acquire()
     await asyncio.sleep(0.2)
     assert len(children.of[SEARCH]) == 1
     if event == "another match":
-        pool.release(await pool.acquire(SEARCH))
+        pool.release(await pool.acquire())
     pool.release(search)
     await until(lambda: len(children.of[SEARCH]) >= 2)
     await pool.close()
@@ -244,10 +244,10 @@ async def test_matches_and_spares_are_no_more_processes_than_allowed(
 ) -> None:
     """A match that wants one more waits until another one's has ended."""
     children = start()
-    pool = Pool(1, 1)
+    pool = Pool(kind, 1, 1)
     pool.start()
-    processes = [await pool.acquire(kind) for _ in range(1 + SPARES)]
-    waiting = asyncio.create_task(pool.acquire(kind))
+    processes = [await pool.acquire() for _ in range(1 + SPARES)]
+    waiting = asyncio.create_task(pool.acquire())
     await asyncio.sleep(0.2)
     assert not waiting.done()
     assert len(children.of[kind]) == 1 + SPARES
@@ -261,13 +261,13 @@ async def test_matches_and_spares_are_no_more_processes_than_allowed(
 async def test_process_of_a_refused_match_is_kept(start: Callable[..., Children]) -> None:
     """It is ready for the next one; where another spare waits by then, it is ended."""
     children = start()
-    pool = Pool(1, 2)
+    pool = Pool(REFERENCE, 1, 2)
     pool.start()
-    first = await pool.acquire(REFERENCE)
-    second = await pool.acquire(REFERENCE)
+    first = await pool.acquire()
+    second = await pool.acquire()
     pool.take_back(first)
     pool.take_back(second)
-    assert await asyncio.wait_for(pool.acquire(REFERENCE), PATIENCE) is first
+    assert await asyncio.wait_for(pool.acquire(), PATIENCE) is first
     await until(lambda: children.of[REFERENCE][1].poll() is not None)
     pool.release(first)
     await pool.close()
@@ -276,9 +276,9 @@ async def test_process_of_a_refused_match_is_kept(start: Callable[..., Children]
 async def test_pool_closes_while_it_is_told_of_the_end_of_a_match(start: Callable[..., Children]) -> None:
     """A keeper that woke up at that moment would go on for ever."""
     start()
-    pool = Pool(1, 1)
+    pool = Pool(SEARCH, 1, 1)
     pool.start()
-    pool.release(await pool.acquire(SEARCH))
+    pool.release(await pool.acquire())
     await asyncio.wait_for(pool.close(), PATIENCE)
 
 

@@ -73,9 +73,9 @@ def fake_player(monkeypatch: pytest.MonkeyPatch, *processes: FakeProcess, keeper
     """Makes players use these processes, and kernels that are compiled; returns their pool."""
     pool = FakePool(*processes)
 
-    def make(memory: int, *_: object) -> FakePool:
+    def make(kind: Kind, memory: int, *_: object) -> FakePoolOfKind:
         pool.memory = memory
-        return pool
+        return pool.of[kind]
 
     monkeypatch.setattr(player, "Pool", make)
     monkeypatch.setattr(upkeep, "KernelKeeper", lambda groups: keeper or FakeKeeper())
@@ -262,6 +262,57 @@ class FakeKeeper:
         """Nothing is left to end."""
 
 
+class FakePoolOfKind:
+    """The pool of one kind."""
+
+    def __init__(self, kind: Kind, both: FakePool) -> None:
+        self.kind = kind
+        self._both = both
+
+    @property
+    def ready(self) -> object:
+        """Something, while there is a spare."""
+        return self if self._both.warm else None
+
+    @property
+    def problem(self) -> str:
+        """Reason for which the last process is of no use."""
+        return self._both.problem
+
+    def start(self, early: object = (), delay: float = 0.0) -> None:
+        """Nothing is started."""
+
+    async def close(self) -> None:
+        """Nothing is left to end."""
+
+    def do_without(self, groups: Collection[str]) -> None:
+        """Notes the groups that are not compiled yet."""
+        self._both.do_without(groups)
+
+    def lacks(self, group: str) -> bool:
+        """Returns whether a group is not compiled yet."""
+        return group in self._both.without
+
+    def can_better(self, process: FakeProcess) -> bool:
+        """Returns whether the next search has kernels that this one lacks."""
+        waiting = self._both.waiting[self.kind]
+        return bool(waiting) and not process.without <= waiting[0].without | self._both.without
+
+    async def acquire(self) -> FakeProcess:
+        """Returns the next process."""
+        return await self._both.acquire(self.kind)
+
+    def release(self, process: FakeProcess) -> None:
+        """Ends a process."""
+        process.released = True
+        process.on_report = process.on_lost = None
+
+    def take_back(self, process: FakeProcess) -> None:
+        """Keeps a process."""
+        process.on_report = process.on_lost = None
+        self._both.waiting[self.kind].append(process)
+
+
 class FakePool:
     """Gives out processes, one after the other; as many good references as are wanted, if it was given none."""
 
@@ -277,25 +328,21 @@ class FakePool:
         self._endless = not self.waiting[REFERENCE]
         self.without = frozenset(without)
         """Groups of kernels that are not compiled yet."""
+        self.of: dict[Kind, FakePoolOfKind] = {kind: FakePoolOfKind(kind, self) for kind in self.waiting}
 
-    def start(self, *, at_once: bool = True) -> None:
-        """Nothing is started."""
+    @property
+    def reference(self) -> FakePoolOfKind:
+        """The pool of references."""
+        return self.of[REFERENCE]
+
+    @property
+    def search(self) -> FakePoolOfKind:
+        """The pool of searches."""
+        return self.of[SEARCH]
 
     def do_without(self, groups: Collection[str]) -> None:
         """Notes the groups that are not compiled yet."""
         self.without = frozenset(groups)
-
-    def spare_lacks(self, group: str) -> bool:
-        """Returns whether a group is not compiled yet."""
-        return group in self.without
-
-    async def close(self) -> None:
-        """Nothing is left to end."""
-
-    def can_better(self, process: FakeProcess) -> bool:
-        """Returns whether the next search has kernels that this one lacks."""
-        waiting = self.waiting[SEARCH]
-        return bool(waiting) and not process.without <= waiting[0].without | self.without
 
     async def acquire(self, kind: Kind) -> FakeProcess:
         """Returns the next process; waits for ever when there is none left."""
@@ -304,13 +351,3 @@ class FakePool:
         if not self.waiting[kind]:
             await asyncio.Event().wait()
         return self.waiting[kind].pop(0)
-
-    def release(self, process: FakeProcess) -> None:
-        """Ends a process."""
-        process.released = True
-        process.on_report = process.on_lost = None
-
-    def take_back(self, process: FakeProcess) -> None:
-        """Keeps a process."""
-        process.on_report = process.on_lost = None
-        self.waiting[process.kind].append(process)
