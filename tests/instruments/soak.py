@@ -237,6 +237,8 @@ class Manager(PlayerClient):
             else:
                 report.late += 1
                 report.late_replies.append(f"{self.label(self._step)}: {error}")
+            # Not all turns of the match are missed at once.
+            await asyncio.sleep(max(0.0, begun + clock - time.monotonic()))
             raise
         if soak.killed is not None and begun >= soak.killed:
             report.outages.append(time.monotonic() - soak.killed)
