@@ -12,20 +12,22 @@ from agent.boards.layout import Layout
 from agent.errors import InputError
 from agent.kernels.progress import prepare
 from agent.logs import printable
+from agent.record.match import MatchRecord, new_match_id
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.hinting import Hinter
 from agent.refereeing.house_players import FirstMove, RandomMove
 from agent.refereeing.human import Keyboard, PersonAtTerminal
 from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.positions import from_position
-from agent.refereeing.record import MatchRecord, new_match_id
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from agent.refereeing.watching import Door, PersonAtPage, WatchedMatch
 from agent.search.kernel_groups import CIRCUIT, GENERAL, needed_for, playing
 from agent.search.levels import LEVELS, PREFIX, level_of
 from agent.sheet import Sheet, load
+from agent.web.gallery import key_of
 from agent.web.seat import Seat
 from agent.web.site import MATCH_SECONDS
+from agent.web.transcript import Transcript
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 from games.roles import is_random_role
@@ -81,15 +83,20 @@ def host_match(
         print(f"setting up {sheet.name} ...", flush=True)
         # Before there are any threads: compiling forks.
         machine = sheet.machine()
-        record = MatchRecord(
-            game=sheet.name,
-            match_id=match_id or new_match_id(sheet.name),
-            roles=machine.roles,
-            players=tuple(assigned),
-            start_clock=start_clock,
-            play_clock=play_clock,
-            scramble=scramble,
-            seed=seed,
+        match_id = match_id or new_match_id(sheet.name)
+        door = watch if isinstance(watch, Door) else None
+        record = Transcript(
+            sheet.name,
+            match_id,
+            machine.roles,
+            tuple(assigned),
+            start_clock,
+            play_clock,
+            scramble,
+            seed,
+            sheet.rulesheet,
+            key=key_of(match_id) if door is None else door.key,
+            again=door is not None,
         )
         with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
             printer = watcher or Printer(machine, sheet.rulesheet)
@@ -100,6 +107,7 @@ def host_match(
                 stack.enter_context(contextlib.closing(prepare(kernels)))
             hosting = Hosting(sheet.rulesheet, machine, agents, record, printer, watch, human_clock, kernels=kernels)
             asyncio.run(hosting.run())
+    record.end("aborted")
     return record
 
 
@@ -145,7 +153,8 @@ class Hosting:
         kernels: Collection[str] = GENERAL,
     ) -> None:
         """`agents` are the processes of the players `agent`, in order; for `watch` and `human_clock` see `host_match`;
-        `announce` gets messages for the user. The agents are not asked before they have these groups of `kernels`."""
+        `announce` gets messages for the user. The agents are not asked before they have these groups of `kernels`.
+        With a page, the record is a `Transcript`."""
         self._rulesheet = rulesheet
         self._machine = machine
         self._agents = agents
@@ -164,11 +173,9 @@ class Hosting:
         async with contextlib.AsyncExitStack() as stack:
             watched, seat = None, None
             if self._watch is not None:
-                possible = possible_facts(self._machine)
-                door = self._watch if isinstance(self._watch, Door) else None
-                watched = WatchedMatch(self._record, self._watcher, self._rulesheet, possible, door)
-                self._watcher = watched
-                seat = Seat(watched.transcript, self._take_back if self._friendly else None, self._resign)
+                assert isinstance(self._record, Transcript)
+                self._watcher = watched = WatchedMatch(self._record, self._watcher)
+                seat = Seat(self._record, self._take_back if self._friendly else None, self._resign)
                 try:
                     address = await stack.enter_async_context(watched.served(self._watch, seat))
                 except OSError as error:
@@ -178,11 +185,9 @@ class Hosting:
             try:
                 await self._play(participants)
             finally:
-                if watched is not None:
-                    watched.finish(self._record)
+                self._record.end("aborted")
             if watched is not None:
                 await watched.take_thoughts()
-                self._record.thoughts = watched.thoughts()
                 if isinstance(self._watch, Door):
                     await asyncio.sleep(MATCH_SECONDS)
                 elif watched.gallery.watched:
@@ -232,8 +237,8 @@ class Hosting:
 
     def _beginning(self) -> State:
         """Returns the state in which the players' match begins."""
-        states = self._record.states
-        return self._machine.state(states[-1]) if states else self._machine.initial()
+        known = self._record.last.facts
+        return self._machine.initial() if known is None else self._machine.state(known)
 
     async def _play(self, participants: Sequence[Participant]) -> None:
         record, rulesheet = self._record, self._rulesheet
@@ -261,19 +266,23 @@ class Hosting:
                 return
             beginnings += 1
             match_id = f"{record.match_id}.{beginnings}"
-            begun_there = from_position(self._rulesheet, record.states[-1])
+            begun_there = from_position(self._rulesheet, record.last.facts or ())
             assert begun_there is not None
             rulesheet = begun_there
-            self._announce(f"taken back to step {len(record.moves)}")
+            self._announce(f"taken back to step {record.plies}")
 
     def _take_back(self, ply: int) -> None:
         self._ask(lambda: self._record.take_back(ply))
 
     def _resign(self, role: int) -> bool:
-        return self._record.players[role : role + 1] == (HUMAN,) and self._ask(lambda: self._record.resign(role))
+        return self._record.players[role : role + 1] == (HUMAN,) and self._ask(lambda: self._give_up(role))
+
+    def _give_up(self, role: int) -> None:
+        self._record.resigned = role
+        self._record.end("resigned")
 
     def _ask(self, wish: Callable[[], None]) -> bool:
-        if self._wish is None or self._wish.done() or self._record.outcome != "aborted":
+        if self._wish is None or self._wish.done() or not self._record.running:
             return False
         self._wish.set_result(wish)
         return True
@@ -302,12 +311,9 @@ class Printer(MatchWatcher):
         self._show_errors(record)
 
     def stepped(self, record: MatchRecord) -> None:
-        step = len(record.moves)
-        moves = "   ".join(
-            f"{write(role)} {write(move)} {seconds[-1]:.2f} s"
-            for role, move, seconds in zip(record.roles, record.moves[-1], record.seconds, strict=True)
-        )
-        print(f"step {step}   {moves}")
+        made = zip(record.roles, record.last.moves or (), record.last.seconds or (), strict=True)
+        moves = "   ".join(f"{write(role)} {write(move)} {seconds:.2f} s" for role, move, seconds in made)
+        print(f"step {record.plies}   {moves}")
         self._show_errors(record)
         self._show_board(record)
 
@@ -317,11 +323,11 @@ class Printer(MatchWatcher):
             goals = zip(record.roles, record.players, record.goals, strict=True)
             print("result: " + "   ".join(f"{write(role)} ({player}) {goal}" for role, player, goal in goals))
         else:
-            print(f"no result: after step {len(record.moves)} a role has no legal move although the match is not over")
-        print(f"{len(record.moves)} steps, errors of players: {len(record.errors)}", flush=True)
+            print(f"no result: after step {record.plies} a role has no legal move although the match is not over")
+        print(f"{record.plies} steps, errors of players: {len(record.errors)}", flush=True)
 
     def _show_board(self, record: MatchRecord) -> None:
-        if drawing := self._layout.text(record.states[-1]):
+        if drawing := self._layout.text(record.last.facts or ()):
             print(drawing)
         print(flush=True)
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent.errors import CommandError
+from agent.record.match import Kind, MatchRecord, PlayerError, Request
 from agent.refereeing.local_player import LocalPlayer
-from agent.refereeing.record import Kind, MatchRecord, PlayerError, Request
 from games.gdl.rules.check import check
 from games.gdl.rules.surface import has_imperfect_information
 from games.machine import GameError, State, StateMachine, Term
@@ -83,8 +83,8 @@ class Referee:
         protocol has no other way to tell them of moves, and their answers are checked. So are all players where
         information is imperfect: the state after the opening is more than they may know.
 
-        A record that has states is continued: the players' match has the name `match_id` (None: the record's) and
-        begins in the last of these states, which must be the initial one of `rulesheet`.
+        A record of which the newest state is known is continued: the players' match has the name `match_id` (None: the
+        record's) and begins in that state, which must be the initial one of `rulesheet`.
         """
         self._machine = machine
         self._rulesheet = rulesheet
@@ -99,12 +99,14 @@ class Referee:
         self._match_id = match_id or record.match_id
         self._starting: list[asyncio.Task[Term | None]] = []
         """START of each participant."""
-        self._begun = len(record.moves)
+        self._begun = record.plies
         """Number of joint moves before the players' match."""
         self._perception: Perception | None = None
         """None in a game of perfect information."""
         self._percepts: list[tuple[Term, ...]] = [()] * len(self._participants)
         """Of each role, after the last joint move."""
+        self._seconds = [0.0] * len(self._participants)
+        """Of each role, for the next joint move."""
 
     async def run(self) -> MatchRecord:
         """Plays the match to its end.
@@ -125,18 +127,13 @@ class Referee:
             # Without this word no player knows its percepts.
             self._scrambler.keep("sees")
             self._perception = await asyncio.to_thread(lambda: Perception(check(self._rulesheet)))
-        if record.states:
-            state = machine.state(record.states[-1])
-        else:
-            record.seconds = [[] for _ in self._participants]
-            state = machine.initial()
-            record.states.append(machine.facts(state))
+        known = record.last.facts
+        state = machine.initial() if known is None else machine.state(known)
+        record.reach(machine.facts(state))
         over_http = any(isinstance(participant.client, PlayerClient) for participant in self._participants)
         if not over_http and self._perception is None:
             for joint_move in self._opening:
                 state = self._advance(state, joint_move)
-                for seconds in record.seconds:
-                    seconds.append(0.0)
         self._starting = [
             asyncio.create_task(self._ask(participant, 0, "start", state, ())) for participant in self._participants
         ]
@@ -147,7 +144,7 @@ class Referee:
         while not await asyncio.to_thread(machine.terminal, state):
             legal = await asyncio.to_thread(self._legal, state)
             if not all(legal):
-                record.outcome = "stalled"
+                record.end("stalled")
                 break
             self._watcher.asked(record, legal)
             joint_move = await self._joint_move(legal, state)
@@ -155,25 +152,25 @@ class Referee:
             await self._tell_local_players(joint_move, state)
             self._watcher.stepped(record)
         else:
-            record.goals = [machine.goal(state, role) for role in range(len(machine.roles))]
-            record.outcome = "finished"
-        await self._ask_all(len(record.moves) + 1, "stop", state)
+            record.end("finished", [machine.goal(state, role) for role in range(len(machine.roles))])
+        await self._ask_all(record.plies + 1, "stop", state)
         self._watcher.ended(record)
 
     def _advance(self, state: State, joint_move: JointMove) -> State:
         """Plays and records a joint move, and finds out what is seen of it."""
         if self._perception is not None:
-            facts = self.record.states[-1]
+            facts = self.record.last.facts
+            assert facts is not None
             for role in range(len(self._participants)):
                 percepts = self._perception.percepts(facts, joint_move, role)
                 self._percepts[role] = tuple(sorted(percepts, key=write))
         state = self._machine.next(state, joint_move)
-        self.record.moves.append(joint_move)
-        self.record.states.append(self._machine.facts(state))
+        self.record.move(joint_move, list(self._seconds))
+        self.record.reach(self._machine.facts(state))
         return state
 
     async def _tell_local_players(self, joint_move: JointMove, state: State) -> None:
-        step = len(self.record.moves)
+        step = self.record.plies
         for participant in self._participants:
             if isinstance(participant.client, LocalPlayer):
                 try:
@@ -189,7 +186,7 @@ class Referee:
 
     async def _joint_move(self, legal: Sequence[list[Term]], state: State) -> JointMove:
         """Returns one legal move per role: the players' answers, substitutes, or the opening's moves."""
-        step = len(self.record.moves) + 1
+        step = self.record.plies + 1
         replies = await self._ask_all(step, "play", state, legal)
         joint_move = tuple(
             self._judge(participant, step, reply, moves)
@@ -256,7 +253,7 @@ class Referee:
             return None
         finally:
             if request == "play":
-                self.record.seconds[self._participants.index(participant)].append(seconds)
+                self._seconds[self._participants.index(participant)] = seconds
 
     async def _ask_local(
         self, player: LocalPlayer, request: Request, state: State, legal: Sequence[Term]
@@ -265,7 +262,7 @@ class Referee:
         async with asyncio.timeout(seconds if player.timed else None):
             if request == "start":
                 await player.start(state, seconds)
-            elif request == "play" and len(self.record.moves) >= len(self._opening):
+            elif request == "play" and self.record.plies >= len(self._opening):
                 return await player.choose(legal, state)
         return legal[0] if legal else None
 
@@ -278,8 +275,8 @@ class Referee:
             rules = tuple(map(scramble, self._rulesheet))
             return Start(self._match_id, scramble(participant.role), rules, record.getting_ready, record.play_clock)
         make = Play if request == "play" else Stop
-        turn = len(record.moves) - self._begun
-        moves = tuple(map(scramble, record.moves[-1])) if turn else None
+        turn = record.plies - self._begun
+        moves = tuple(map(scramble, record.last.moves or ())) if turn else None
         if self._perception is None:
             return make(self._match_id, moves)
         role = self._participants.index(participant)
@@ -287,7 +284,7 @@ class Referee:
         return make(self._match_id, None, turn, None if moves is None else moves[role], percepts)
 
     def _blame(self, participant: Participant, step: int, request: Request, kind: Kind, detail: str) -> None:
-        self.record.errors.append(PlayerError(participant.role, step, request, kind, detail))
+        self.record.blame(PlayerError(participant.role, step, request, kind, detail))
 
     async def _abort(self) -> None:
         for task in self._starting:

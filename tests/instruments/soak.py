@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.errors import CommandError
-from agent.refereeing.record import MatchRecord
+from agent.record.match import MatchRecord
 from agent.refereeing.referee import Participant, Referee
 from agent.serving.starting import PROCESSES_SHARE, SPARES, memory_share
 from agent.serving.statistics import resident

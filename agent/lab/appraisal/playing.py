@@ -18,8 +18,8 @@ from agent.lab.appraisal.match import Outcome, Played, PlayedMatch, RandomSurvey
 from agent.lab.tournament.belief_engine import within_percepts
 from agent.lab.tournament.engine_player import EnginePlayer
 from agent.lab.tournament.openings import Opening, after, random_opening
+from agent.record.match import MatchRecord
 from agent.refereeing.hosting import possible_facts
-from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from agent.search.engine import Engine, Limit, consider, limited
 from agent.search.leveled import LevelSearch

@@ -19,10 +19,10 @@ from agent.lab.tournament.engine_player import EnginePlayer, make_named_engine
 from agent.lab.tournament.openings import Opening, after, draw_opening
 from agent.lab.tournament.results import MatchResult, Pairing, Settings, result_of
 from agent.lab.tournament.turns import Turns
+from agent.record.match import MatchRecord
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.house_players import FirstMove, RandomMove
 from agent.refereeing.local_player import LocalPlayer
-from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import Participant, Referee
 from agent.search.kernel_groups import kernel_groups, playing
 from agent.sheet import Sheet
@@ -113,6 +113,7 @@ class MatchPlayer:
             play_clock=settings.play_clock,
             scramble=settings.scramble,
             seed=random.Random(self._seed(pairing)).getrandbits(32),
+            rules=sheet.rulesheet,
         )
         agents = self._agents_for(sum(contender.kind == "agent" for contender in contenders))
         clients = asyncio.run(self._referee(machine, sheet, seats, contenders, agents, record, pairing, opening))

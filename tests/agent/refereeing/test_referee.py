@@ -15,8 +15,8 @@ from aiohttp import web
 
 from agent.playing.messages import Checkpoint, Unseen
 from agent.playing.reference import Reference
+from agent.record.match import AGAIN_SECONDS, MatchRecord
 from agent.refereeing.local_player import LocalPlayer
-from agent.refereeing.record import AGAIN_SECONDS, MatchRecord
 from agent.refereeing.referee import MatchWatcher, Participant, Referee
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
@@ -383,7 +383,7 @@ async def test_interrupted_match_is_aborted(monkeypatch: pytest.MonkeyPatch) -> 
         match.cancel()
         with pytest.raises(asyncio.CancelledError):
             await match
-    assert referee.record.outcome == "aborted"
+    assert referee.record.as_json()["outcome"] == "aborted"
     assert "ABORT match.1" in heard[-1]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.lab.tournament.engine_player import EnginePlayer
-from agent.refereeing.record import MatchRecord
+from agent.record.match import MatchRecord
 from agent.refereeing.referee import Participant, Referee
 from agent.search.kernel_groups import kernel_groups, playing
 from agent.search.registry import engines_for
