@@ -321,32 +321,29 @@ class MatchRecord:
                 errors=list(map(PlayerError.from_json, data["errors"])),
                 **live,
             )
-            moves, states, seconds = data["moves"], data["states"], data["seconds"]
-            if not states or len(states) != len(moves) + 1 or len(record.players) != len(record.roles):
+            moves, states, seconds = [None, *data["moves"]], data["states"], data["seconds"]
+            if not states or len(states) != len(moves) or len(record.players) != len(record.roles):
                 raise ValueError("it has not one state more than moves, or a role without a player")
-            record.positions = [
-                Position(
-                    None if joint_move is None else tuple(map(term, joint_move)),
-                    None if facts is None else frozenset(map(term, facts)),
-                    states=1 + read_count(others),
-                    thinking={record._role(role): Thinking.from_json(one) for role, one in thoughts.items()},
-                    answers={record._role(role): term(answer) for role, answer in answers.items()},
+            timed = min(map(len, seconds), default=0) if len(seconds) == len(record.roles) else 0
+            turn = -1
+            record.positions = []
+            for ply, (joint_move, facts) in enumerate(zip(moves, states, strict=True)):
+                missed, others, thoughts, answers = (
+                    data[name][ply] if ply < len(data.get(name, ())) else nothing
+                    for name, nothing in (("missed", 0), ("others", 0), ("thoughts", {}), ("answers", {}))
                 )
-                for joint_move, facts, others, thoughts, answers in zip(
-                    [None, *moves],
-                    states,
-                    *(
-                        itertools.chain(data.get(name, ()), itertools.repeat(nothing))
-                        for name, nothing in (("others", 0), ("thoughts", {}), ("answers", {}))
-                    ),
-                    strict=False,
+                turn += 1 + read_count(missed)
+                record.positions.append(
+                    Position(
+                        None if joint_move is None else tuple(map(term, joint_move)),
+                        None if facts is None else frozenset(map(term, facts)),
+                        states=1 + read_count(others),
+                        turn=turn,
+                        seconds=[number(of_role[ply - 1]) for of_role in seconds] if 1 <= ply <= timed else None,
+                        thinking={record._role(role): Thinking.from_json(one) for role, one in thoughts.items()},
+                        answers={record._role(role): term(answer) for role, answer in answers.items()},
+                    )
                 )
-            ]
-            missed = itertools.chain(data.get("missed", ()), itertools.repeat(0))
-            for step, (position, before) in enumerate(zip(record.positions, missed, strict=False)):
-                position.turn = (record.positions[step - 1].turn + 1 if step else 0) + read_count(before)
-                if step and len(seconds) == len(record.roles) and all(len(of_role) >= step for of_role in seconds):
-                    position.seconds = [number(of_role[step - 1]) for of_role in seconds]
             return record
 
     def _role(self, text: str) -> int:

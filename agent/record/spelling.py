@@ -44,7 +44,14 @@ def spell_all(terms: Iterable[Term]) -> list[str]:
 def read_term(data: object) -> Term:
     """Reads a term. Raises `ValueError`."""
     text = read_text(data)
-    return map_tokens(unquote, read_one(text)) if "%" in text else read_one(text)
+    return map_tokens(_decoded, read_one(text)) if "%" in text else read_one(text)
+
+
+def _decoded(atom: str) -> str:
+    text = unquote(atom)
+    if '"' not in text and _SPECIAL.search(text.replace("%", "")):
+        raise ValueError(f"{atom[:40]} stands for no token")
+    return text
 
 
 def read_terms(data: object) -> tuple[Term, ...]:

@@ -89,10 +89,11 @@ def read_matches(data: bytes, from_row: Callable[[dict[str, Any]], Record]) -> t
     """Returns the matches of a log, and the numbers of lines that are damaged: those of which `from_row` makes none."""
     records, damaged = list[Record](), list[int]()
     for number, row in read_lines(data):
+        if row is None:
+            damaged.append(number)
+            continue
         try:
             with reading():
-                if row is None:
-                    raise ValueError
                 records.append(from_row(row))
         except DamagedError:
             damaged.append(number)
