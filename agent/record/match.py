@@ -141,6 +141,9 @@ class MatchRecord:
     def touch(self, position: Position | None = None) -> None:
         """Called after every change, of this position if given."""
 
+    def wait(self, what: str, seconds: float) -> None:
+        """Called when players are given so many seconds for something, to be told on a page."""
+
     def move(self, moves: tuple[Term, ...] | None, seconds: list[float] | None = None, missed: int = 0) -> None:
         """Appends the position after a joint move, still unknown; `missed` others were made before it."""
         self.positions.append(Position(moves, turn=self.last.turn + missed + 1, seconds=seconds))

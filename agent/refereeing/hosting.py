@@ -17,9 +17,8 @@ from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.hinting import Hinter
 from agent.refereeing.house_players import FirstMove, RandomMove
 from agent.refereeing.human import Keyboard, PersonAtTerminal
-from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.positions import from_position
-from agent.refereeing.referee import MatchWatcher, Participant, Referee
+from agent.refereeing.referee import Client, MatchWatcher, Referee
 from agent.refereeing.watching import Door, PersonAtPage, WatchedMatch
 from agent.search.kernel_groups import CIRCUIT, GENERAL, needed_for, playing
 from agent.search.levels import LEVELS, PREFIX, level_of
@@ -29,7 +28,7 @@ from agent.web.seat import Seat
 from agent.web.site import MATCH_SECONDS
 from agent.web.transcript import Transcript
 from games.gdl.running.machine import CircuitMachine
-from games.machine import State, StateMachine, Term
+from games.machine import StateMachine, Term
 from games.roles import is_random_role
 from protocol.client import PlayerClient, given_twice
 from protocol.compose import Style
@@ -105,7 +104,7 @@ def host_match(
                 # The first match should not have to wait for kernels that it does not need.
                 kernels = needed_for(machine)
                 stack.enter_context(contextlib.closing(prepare(kernels)))
-            hosting = Hosting(sheet.rulesheet, machine, agents, record, printer, watch, human_clock, kernels=kernels)
+            hosting = Hosting(machine, agents, record, printer, watch, human_clock, kernels=kernels)
             asyncio.run(hosting.run())
     record.end("aborted")
     return record
@@ -142,7 +141,6 @@ class Hosting:
 
     def __init__(
         self,
-        rulesheet: tuple[Term, ...],
         machine: StateMachine,
         agents: Sequence[AgentProcess],
         record: MatchRecord,
@@ -155,7 +153,6 @@ class Hosting:
         """`agents` are the processes of the players `agent`, in order; for `watch` and `human_clock` see `host_match`;
         `announce` gets messages for the user. The agents are not asked before they have these groups of `kernels`.
         With a page, the record is a `Transcript`."""
-        self._rulesheet = rulesheet
         self._machine = machine
         self._agents = agents
         self._record = record
@@ -174,16 +171,16 @@ class Hosting:
             watched, seat = None, None
             if self._watch is not None:
                 assert isinstance(self._record, Transcript)
-                self._watcher = watched = WatchedMatch(self._record, self._watcher)
+                watched = WatchedMatch(self._record)
                 seat = Seat(self._record, self._take_back if self._friendly else None, self._resign)
                 try:
                     address = await stack.enter_async_context(watched.served(self._watch, seat))
                 except OSError as error:
                     raise InputError(f"the page cannot have port {self._watch}: {error.strerror}") from None
                 self._announce(f"{'play here' if HUMAN in self._record.players else 'watch it'}: {address}")
-            participants = await self._gather(stack, watched, seat)
+            clients = await self._gather(stack, watched, seat)
             try:
-                await self._play(participants)
+                await self._play(clients, watched)
             finally:
                 self._record.end("aborted")
             if watched is not None:
@@ -198,21 +195,21 @@ class Hosting:
     def _friendly(self) -> bool:
         """Whether moves may be taken back: all players are on this machine, and the rules allow it."""
         local = all(_kind(player) in (*BUILT_IN, REFEREE) for player in self._record.players)
-        return local and from_position(self._rulesheet, ()) is not None
+        return local and from_position(self._record.rules, ()) is not None
 
     async def _gather(
         self, stack: contextlib.AsyncExitStack, watched: WatchedMatch | None, seat: Seat | None
-    ) -> list[Participant]:
+    ) -> list[Client]:
         record, machine, scrambler = self._record, self._machine, self._scrambler
         style: Style = "dresden" if record.scramble == "dresden" else "ggp-base"
         waiting = iter(self._agents)
         hinter = keyboard = None
-        participants = []
-        for index, (role, player) in enumerate(zip(machine.roles, record.players, strict=True)):
-            client: PlayerClient | LocalPlayer | None = None
+        clients: list[Client] = []
+        for index, player in enumerate(record.players):
+            client: Client = None
             if player == HUMAN:
                 if hinter is None:
-                    hinter = await stack.enter_async_context(Hinter(machine, self._rulesheet))
+                    hinter = await stack.enter_async_context(Hinter(machine, record.rules))
                 if seat is not None:
                     client = PersonAtPage(index, seat, self._human_clock, hinter.hint)
                 else:
@@ -232,23 +229,25 @@ class Hosting:
                     if watched is not None:
                         await stack.enter_async_context(watched.fed(url, index, scrambler.unscramble))
                 client = await stack.enter_async_context(PlayerClient(url, style=style, name=player))
-            participants.append(Participant(role, player, client))
-        return participants
+            clients.append(client)
+        return clients
 
-    def _beginning(self) -> State:
-        """Returns the state in which the players' match begins."""
-        known = self._record.last.facts
-        return self._machine.initial() if known is None else self._machine.state(known)
-
-    async def _play(self, participants: Sequence[Participant]) -> None:
-        record, rulesheet = self._record, self._rulesheet
+    async def _play(self, clients: Sequence[Client], watched: WatchedMatch | None) -> None:
+        record = self._record
+        rulesheet = record.rules
         match_id, beginnings = record.match_id, 1
         while True:
-            if isinstance(self._watcher, WatchedMatch):
-                self._watcher.begin(record, match_id, self._machine.facts(self._beginning()))
+            if watched is not None:
+                watched.follow(match_id)
             self._wish = asyncio.get_running_loop().create_future()
             referee = Referee(
-                self._machine, rulesheet, self._scrambler, participants, record, self._watcher, match_id=match_id
+                self._machine,
+                self._scrambler,
+                clients,
+                record,
+                self._watcher,
+                rulesheet=rulesheet,
+                match_id=match_id,
             )
             playing = asyncio.create_task(referee.run())
             try:
@@ -266,7 +265,7 @@ class Hosting:
                 return
             beginnings += 1
             match_id = f"{record.match_id}.{beginnings}"
-            begun_there = from_position(self._rulesheet, record.last.facts or ())
+            begun_there = from_position(record.rules, record.last.facts or ())
             assert begun_there is not None
             rulesheet = begun_there
             self._announce(f"taken back to step {record.plies}")

@@ -10,10 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.record.match import MatchRecord
 from agent.record.thinking import Spelling
 from agent.refereeing.local_player import LocalPlayer
-from agent.refereeing.referee import MatchWatcher
 from agent.web.access import Access
 from agent.web.feed import Feed
 from agent.web.gallery import Gallery
@@ -41,15 +39,14 @@ class Door:
     """Token that actions need."""
 
 
-class WatchedMatch(MatchWatcher):
-    """Shows a match on a page, and passes the events on to another watcher."""
+class WatchedMatch:
+    """The page of a match."""
 
-    def __init__(self, transcript: Transcript, other: MatchWatcher) -> None:
+    def __init__(self, transcript: Transcript) -> None:
         """`transcript` is the match's record."""
         self.gallery = Gallery()
         self.transcript = transcript
         self.gallery.add(transcript)
-        self._other = other
         self._feeds: list[Feed] = []
 
     @contextlib.asynccontextmanager
@@ -87,34 +84,10 @@ class WatchedMatch(MatchWatcher):
             if self.gallery.watched:
                 left = time.monotonic()
 
-    # --- the course of the match
-
-    def begin(self, record: MatchRecord, match_id: str, facts: frozenset[Term]) -> None:
-        """Begins the match `match_id`, as players know it, after the record's moves, in the position of these facts."""
+    def follow(self, match_id: str) -> None:
+        """Takes thoughts from now on about the match that players know by this name, and that begins here."""
         for feed in self._feeds:
-            feed.follow(match_id, record.plies)
-        # Show the first position while the start clock runs.
-        record.reach(facts)
-        self._show("the players get ready: the start clock runs", record.getting_ready)
-
-    def started(self, record: MatchRecord) -> None:
-        self._other.started(record)
-
-    def asked(self, record: MatchRecord, legal: Sequence[Sequence[Term]]) -> None:
-        self._other.asked(record, legal)
-        for role, moves in enumerate(legal):
-            record.allow(role, tuple(moves))
-        self._show("the players are asked", record.play_clock)
-
-    def stepped(self, record: MatchRecord) -> None:
-        self._other.stepped(record)
-
-    def ended(self, record: MatchRecord) -> None:
-        self._other.ended(record)
-
-    def _show(self, phase: str, seconds: float) -> None:
-        self.transcript.say(phase)
-        self.transcript.run_clock(time.monotonic() + seconds, seconds)
+            feed.follow(match_id, self.transcript.plies)
 
 
 class PersonAtPage(LocalPlayer):

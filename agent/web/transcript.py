@@ -80,6 +80,11 @@ class Transcript(MatchRecord):
         self.clock = ShownClock(due, total, margin)
         self.touch()
 
+    def wait(self, what: str, seconds: float) -> None:
+        """See `MatchRecord.wait`."""
+        self.say(what)
+        self.run_clock(time.monotonic() + seconds, seconds)
+
     def say(self, phase: str) -> None:
         """Sets the phase."""
         if phase != self.phase:

@@ -34,7 +34,7 @@ class Table:
             game, f"match.{game}", self.machine.roles, players, 600, 600, seed=1, rules=rules, key=game
         )
         self.opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.hosting = Hosting(rules, self.machine, (), self.record, MatchWatcher(), port, human_clock, self._take)
+        self.hosting = Hosting(self.machine, (), self.record, MatchWatcher(), port, human_clock, self._take)
 
     def _take(self, text: str) -> None:
         if text.startswith("play here: ") and not self.opened.done():
