@@ -19,7 +19,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +37,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedMatch:
-    """A match that was running when the server ended."""
+    """A match that was running when the server ended; by default one that begins."""
 
     start: Start
-    history: tuple[Received, ...]
-    distrust: int
+    history: tuple[Received, ...] = ()
+    distrust: int = 0
     """Number of its circuits found wrong."""
-    journal: MatchJournal
-    answered: Term | None
+    journal: MatchJournal | None = None
+    answered: Term | None = None
     """Answer to the last message; None if there was none."""
-    checkpoint: Checkpoint
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
     """Last state noted."""
-    silence: float
+    silence: float = 0.0
     """Seconds since the last message."""
-    intervals: tuple[float, ...]
-    """Seconds from each noted PLAY to the next."""
+    intervals: tuple[float, ...] | None = None
+    """Seconds from each noted PLAY to the next; None where there was no outage."""
 
 
 class Journal:

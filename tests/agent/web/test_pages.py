@@ -47,6 +47,7 @@ def write_record(path: Path, source: str, seed: int = 3) -> MatchRecord:
     )
     record.reach(machine.facts(machine.initial()))
     for _, joint_move, state in random_match(machine, random.Random(seed)):
+        record.think(0, Opinion(joint_move[0], Score(50.0)), "engine", "")
         record.move(joint_move, [0.25 for _ in machine.roles])
         record.reach(machine.facts(state))
     record.end("finished", goals(machine, state))
@@ -182,11 +183,13 @@ async def test_replay_is_stepped_through_by_keys(windows: Windows, tmp_path: Pat
         marks = page.locator(".diagram [data-square] .x")
         assert await marks.count() == last
         await window.see(".errors li:has-text('late at step 1')")
+        assert await page.locator(".thought").count() == 0
         for key, ply in (("ArrowLeft", last - 1), ("ArrowLeft", last - 2), ("ArrowRight", last - 1), ("Home", 0)):
             await page.keyboard.press(key)
             await window.see(f".match[data-ply='{ply}']")
             assert await marks.count() == ply
             assert page.url.endswith(f"/{ply}")
+            assert (await page.locator(".thought .best").inner_text()).startswith("played ")
         await page.keyboard.press("ArrowLeft")
         await page.keyboard.press("ArrowRight")
         await window.see(".match[data-ply='1'] ins.fact.new")
