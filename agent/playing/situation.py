@@ -71,6 +71,6 @@ def facts_to_json(facts: Iterable[Term]) -> bytes:
 def facts_from_json(text: bytes) -> frozenset[Term]:
     """Returns a checkpoint's facts. Raises `ValueError` for other text."""
     facts = read_lists(bounded_json.loads(text.decode()))
-    if isinstance(facts, str):
+    if isinstance(facts, str) or () in facts:
         raise ValueError("a list of facts expected")
     return frozenset(facts)
