@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from typing import Concatenate, ParamSpec, cast
+from typing import Any, TypeVar, cast
 
 from agent.playing.messages import Judged, Prepared, Received, Situation, Thought, Unseen
 from agent.record.spelling import read_lists
@@ -19,27 +19,25 @@ from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-Given = ParamSpec("Given")
+Method = TypeVar("Method", bound=Callable[..., None])
 
 
-def _isolated(
-    method: Callable[Concatenate[MatchShow, Given], None],
-) -> Callable[Concatenate[MatchShow, Given], None]:
+def _isolated(method: Method) -> Method:
     """Makes a failure of a method end the show, and nothing else."""
 
     @wraps(method)
-    def guarded(self: MatchShow, *arguments: Given.args, **named: Given.kwargs) -> None:
+    def guarded(self: MatchShow, *arguments: Any) -> None:
         if self.failed:
             return
         try:
-            method(self, *arguments, **named)
+            method(self, *arguments)
         except Exception:
             self.failed = True
             log.exception("the match is not shown any more")
             with suppress(Exception):
                 self._transcript.end("stopped")
 
-    return cast("Callable[Concatenate[MatchShow, Given], None]", guarded)
+    return cast("Method", guarded)
 
 
 class MatchShow:
