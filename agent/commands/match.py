@@ -89,10 +89,10 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     if record.outcome == "finished" and "agent" in options.players:
         print(TRY_NEXT.format(command=_command()))
     elif record.outcome == "resigned":
-        print(f"resigned after {len(record.moves)} steps: the players were told ABORT")
+        print(f"resigned after {record.plies} steps: the players were told ABORT")
     elif record.outcome == "aborted":
-        print(f"interrupted after {len(record.moves)} steps: the players were told ABORT")
-    return {"finished": OK, "resigned": OK, "stalled": DIFFERENT, "aborted": INTERRUPTED}[record.outcome], result
+        print(f"interrupted after {record.plies} steps: the players were told ABORT")
+    return {"finished": OK, "resigned": OK, "stalled": DIFFERENT, "aborted": INTERRUPTED}[result["outcome"]], result
 
 
 def _command() -> str:

@@ -113,7 +113,7 @@ def _examine(pipe: Connection, text: str) -> dict[str, Any]:
         machine = Interpreter(sheet.checked)
         facts = machine.facts(machine.initial())
         layouts: drawing.Layouts = {}
-        drawing.find(layouts, "", [facts], (), sheet.rulesheet, ())
+        drawing.find(layouts, "", [facts], sheet.rulesheet, ())
         drawn = drawing.draw(layouts, "", list(map(write, sheet.roles)), facts, None, (), ())
         picture = {"ply": 0, "known": True, **drawn}
     except GameError as error:

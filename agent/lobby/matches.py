@@ -18,7 +18,7 @@ from aiohttp import web
 
 from agent import bounded_json
 from agent.lobby.child import Child
-from agent.refereeing.record import new_match_id
+from agent.record.match import PlayerError, new_match_id
 from agent.search.levels import PREFIX
 from agent.web.access import TOKEN_HEADER
 from agent.web.feed import MOST_MESSAGE
@@ -123,13 +123,7 @@ class MatchProcess:
         agent = "agent" if plan.level is None else PREFIX + plan.level
         self._players = [agent if player == "agent" else player for player in plan.players]
         self.transcript = Transcript(
-            self.key,
-            plan.name,
-            plan.roles,
-            self._players,
-            start_clock=self._clocks[0],
-            play_clock=self._clocks[1],
-            match_id=self._match_id,
+            plan.name, self._match_id, plan.roles, tuple(self._players), *self._clocks, key=self.key
         )
         """The match as it is known before the process answers."""
         self.transcript.say("the rules are being compiled")
@@ -265,6 +259,4 @@ class MatchProcess:
     def _fail(self, why: str) -> None:
         log.warning("%s: %s", self._match_id, why)
         lines: Sequence[str] = why.splitlines() or ("its process has failed",)
-        self.transcript.errors.append(
-            {"role": self.plan.roles[0], "step": 0, "request": "start", "kind": "failed", "detail": lines[-1]}
-        )
+        self.transcript.blame(PlayerError(self.plan.roles[0], 0, "start", "failed", lines[-1]))

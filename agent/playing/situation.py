@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 from agent import bounded_json
 from agent.playing.messages import MOST_SHOWN, JointMove, Situation
+from agent.record.spelling import read_lists
 from games.machine import State, StateMachine, Term
 from protocol.kif import write
 
@@ -69,15 +70,7 @@ def facts_to_json(facts: Iterable[Term]) -> bytes:
 
 def facts_from_json(text: bytes) -> frozenset[Term]:
     """Returns a checkpoint's facts. Raises `ValueError` for other text."""
-    facts = bounded_json.loads(text.decode())
-    if not isinstance(facts, list):
+    facts = read_lists(bounded_json.loads(text.decode()))
+    if isinstance(facts, str) or () in facts:
         raise ValueError("a list of facts expected")
-    return frozenset(map(_term, facts))
-
-
-def _term(data: object) -> Term:
-    if isinstance(data, list) and data:
-        return tuple(map(_term, data))
-    if not isinstance(data, str):
-        raise ValueError(f"a term expected, not {str(data)[:40]}")
-    return data
+    return frozenset(facts)

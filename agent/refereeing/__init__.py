@@ -1,6 +1,6 @@
 """The other side of the protocol: matches between players, run as by a game manager.
 
-`referee` asks, judges and keeps the clocks; `record` is its result. `agent_process` and `house_players` are the
+`referee` asks, judges and keeps the clocks, and fills the match's record. `agent_process` and `house_players` are the
 built-in players, `local_player` the contract of players in this process, `human` a person in the terminal. `hosting`
 sets up the `match` command, `watching` shows a match on a page, `positions` and `hinting` are for persons who play.
 """

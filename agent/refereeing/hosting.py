@@ -12,22 +12,23 @@ from agent.boards.layout import Layout
 from agent.errors import InputError
 from agent.kernels.progress import prepare
 from agent.logs import printable
+from agent.record.match import MatchRecord, new_match_id
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.hinting import Hinter
 from agent.refereeing.house_players import FirstMove, RandomMove
 from agent.refereeing.human import Keyboard, PersonAtTerminal
-from agent.refereeing.local_player import LocalPlayer
 from agent.refereeing.positions import from_position
-from agent.refereeing.record import MatchRecord, new_match_id
-from agent.refereeing.referee import MatchWatcher, Participant, Referee
+from agent.refereeing.referee import Client, MatchWatcher, Referee
 from agent.refereeing.watching import Door, PersonAtPage, WatchedMatch
 from agent.search.kernel_groups import CIRCUIT, GENERAL, needed_for, playing
 from agent.search.levels import LEVELS, PREFIX, level_of
 from agent.sheet import Sheet, load
+from agent.web.gallery import key_of
 from agent.web.seat import Seat
 from agent.web.site import MATCH_SECONDS
+from agent.web.transcript import Transcript
 from games.gdl.running.machine import CircuitMachine
-from games.machine import State, StateMachine, Term
+from games.machine import StateMachine, Term
 from games.roles import is_random_role
 from protocol.client import PlayerClient, given_twice
 from protocol.compose import Style
@@ -81,15 +82,20 @@ def host_match(
         print(f"setting up {sheet.name} ...", flush=True)
         # Before there are any threads: compiling forks.
         machine = sheet.machine()
-        record = MatchRecord(
-            game=sheet.name,
-            match_id=match_id or new_match_id(sheet.name),
-            roles=machine.roles,
-            players=tuple(assigned),
-            start_clock=start_clock,
-            play_clock=play_clock,
-            scramble=scramble,
-            seed=seed,
+        match_id = match_id or new_match_id(sheet.name)
+        door = watch if isinstance(watch, Door) else None
+        record = Transcript(
+            sheet.name,
+            match_id,
+            machine.roles,
+            tuple(assigned),
+            start_clock,
+            play_clock,
+            scramble,
+            seed,
+            sheet.rulesheet,
+            key=key_of(match_id) if door is None else door.key,
+            again=door is not None,
         )
         with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
             printer = watcher or Printer(machine, sheet.rulesheet)
@@ -98,8 +104,9 @@ def host_match(
                 # The first match should not have to wait for kernels that it does not need.
                 kernels = needed_for(machine)
                 stack.enter_context(contextlib.closing(prepare(kernels)))
-            hosting = Hosting(sheet.rulesheet, machine, agents, record, printer, watch, human_clock, kernels=kernels)
+            hosting = Hosting(machine, agents, record, printer, watch, human_clock, kernels=kernels)
             asyncio.run(hosting.run())
+    record.end("aborted")
     return record
 
 
@@ -134,7 +141,6 @@ class Hosting:
 
     def __init__(
         self,
-        rulesheet: tuple[Term, ...],
         machine: StateMachine,
         agents: Sequence[AgentProcess],
         record: MatchRecord,
@@ -145,8 +151,8 @@ class Hosting:
         kernels: Collection[str] = GENERAL,
     ) -> None:
         """`agents` are the processes of the players `agent`, in order; for `watch` and `human_clock` see `host_match`;
-        `announce` gets messages for the user. The agents are not asked before they have these groups of `kernels`."""
-        self._rulesheet = rulesheet
+        `announce` gets messages for the user. The agents are not asked before they have these groups of `kernels`.
+        With a page, the record is a `Transcript`."""
         self._machine = machine
         self._agents = agents
         self._record = record
@@ -164,25 +170,21 @@ class Hosting:
         async with contextlib.AsyncExitStack() as stack:
             watched, seat = None, None
             if self._watch is not None:
-                possible = possible_facts(self._machine)
-                door = self._watch if isinstance(self._watch, Door) else None
-                watched = WatchedMatch(self._record, self._watcher, self._rulesheet, possible, door)
-                self._watcher = watched
-                seat = Seat(watched.transcript, self._take_back if self._friendly else None, self._resign)
+                assert isinstance(self._record, Transcript)
+                watched = WatchedMatch(self._record)
+                seat = Seat(self._record, self._take_back if self._friendly else None, self._resign)
                 try:
                     address = await stack.enter_async_context(watched.served(self._watch, seat))
                 except OSError as error:
                     raise InputError(f"the page cannot have port {self._watch}: {error.strerror}") from None
                 self._announce(f"{'play here' if HUMAN in self._record.players else 'watch it'}: {address}")
-            participants = await self._gather(stack, watched, seat)
+            clients = await self._gather(stack, watched, seat)
             try:
-                await self._play(participants)
+                await self._play(clients, watched)
             finally:
-                if watched is not None:
-                    watched.finish(self._record)
+                self._record.end("aborted")
             if watched is not None:
                 await watched.take_thoughts()
-                self._record.thoughts = watched.thoughts()
                 if isinstance(self._watch, Door):
                     await asyncio.sleep(MATCH_SECONDS)
                 elif watched.gallery.watched:
@@ -193,21 +195,21 @@ class Hosting:
     def _friendly(self) -> bool:
         """Whether moves may be taken back: all players are on this machine, and the rules allow it."""
         local = all(_kind(player) in (*BUILT_IN, REFEREE) for player in self._record.players)
-        return local and from_position(self._rulesheet, ()) is not None
+        return local and from_position(self._record.rules, ()) is not None
 
     async def _gather(
         self, stack: contextlib.AsyncExitStack, watched: WatchedMatch | None, seat: Seat | None
-    ) -> list[Participant]:
+    ) -> list[Client]:
         record, machine, scrambler = self._record, self._machine, self._scrambler
         style: Style = "dresden" if record.scramble == "dresden" else "ggp-base"
         waiting = iter(self._agents)
         hinter = keyboard = None
-        participants = []
-        for index, (role, player) in enumerate(zip(machine.roles, record.players, strict=True)):
-            client: PlayerClient | LocalPlayer | None = None
+        clients: list[Client] = []
+        for index, player in enumerate(record.players):
+            client: Client = None
             if player == HUMAN:
                 if hinter is None:
-                    hinter = await stack.enter_async_context(Hinter(machine, self._rulesheet))
+                    hinter = await stack.enter_async_context(Hinter(machine, record.rules))
                 if seat is not None:
                     client = PersonAtPage(index, seat, self._human_clock, hinter.hint)
                 else:
@@ -227,23 +229,25 @@ class Hosting:
                     if watched is not None:
                         await stack.enter_async_context(watched.fed(url, index, scrambler.unscramble))
                 client = await stack.enter_async_context(PlayerClient(url, style=style, name=player))
-            participants.append(Participant(role, player, client))
-        return participants
+            clients.append(client)
+        return clients
 
-    def _beginning(self) -> State:
-        """Returns the state in which the players' match begins."""
-        states = self._record.states
-        return self._machine.state(states[-1]) if states else self._machine.initial()
-
-    async def _play(self, participants: Sequence[Participant]) -> None:
-        record, rulesheet = self._record, self._rulesheet
+    async def _play(self, clients: Sequence[Client], watched: WatchedMatch | None) -> None:
+        record = self._record
+        rulesheet = record.rules
         match_id, beginnings = record.match_id, 1
         while True:
-            if isinstance(self._watcher, WatchedMatch):
-                self._watcher.begin(record, match_id, self._machine.facts(self._beginning()))
+            if watched is not None:
+                watched.follow(match_id)
             self._wish = asyncio.get_running_loop().create_future()
             referee = Referee(
-                self._machine, rulesheet, self._scrambler, participants, record, self._watcher, match_id=match_id
+                self._machine,
+                self._scrambler,
+                clients,
+                record,
+                self._watcher,
+                rulesheet=rulesheet,
+                match_id=match_id,
             )
             playing = asyncio.create_task(referee.run())
             try:
@@ -261,19 +265,23 @@ class Hosting:
                 return
             beginnings += 1
             match_id = f"{record.match_id}.{beginnings}"
-            begun_there = from_position(self._rulesheet, record.states[-1])
+            begun_there = from_position(record.rules, record.last.facts or ())
             assert begun_there is not None
             rulesheet = begun_there
-            self._announce(f"taken back to step {len(record.moves)}")
+            self._announce(f"taken back to step {record.plies}")
 
     def _take_back(self, ply: int) -> None:
         self._ask(lambda: self._record.take_back(ply))
 
     def _resign(self, role: int) -> bool:
-        return self._record.players[role : role + 1] == (HUMAN,) and self._ask(lambda: self._record.resign(role))
+        return self._record.players[role : role + 1] == (HUMAN,) and self._ask(lambda: self._give_up(role))
+
+    def _give_up(self, role: int) -> None:
+        self._record.resigned = role
+        self._record.end("resigned")
 
     def _ask(self, wish: Callable[[], None]) -> bool:
-        if self._wish is None or self._wish.done() or self._record.outcome != "aborted":
+        if self._wish is None or self._wish.done() or not self._record.running:
             return False
         self._wish.set_result(wish)
         return True
@@ -302,12 +310,9 @@ class Printer(MatchWatcher):
         self._show_errors(record)
 
     def stepped(self, record: MatchRecord) -> None:
-        step = len(record.moves)
-        moves = "   ".join(
-            f"{write(role)} {write(move)} {seconds[-1]:.2f} s"
-            for role, move, seconds in zip(record.roles, record.moves[-1], record.seconds, strict=True)
-        )
-        print(f"step {step}   {moves}")
+        made = zip(record.roles, record.last.moves or (), record.last.seconds or (), strict=True)
+        moves = "   ".join(f"{write(role)} {write(move)} {seconds:.2f} s" for role, move, seconds in made)
+        print(f"step {record.plies}   {moves}")
         self._show_errors(record)
         self._show_board(record)
 
@@ -317,11 +322,11 @@ class Printer(MatchWatcher):
             goals = zip(record.roles, record.players, record.goals, strict=True)
             print("result: " + "   ".join(f"{write(role)} ({player}) {goal}" for role, player, goal in goals))
         else:
-            print(f"no result: after step {len(record.moves)} a role has no legal move although the match is not over")
-        print(f"{len(record.moves)} steps, errors of players: {len(record.errors)}", flush=True)
+            print(f"no result: after step {record.plies} a role has no legal move although the match is not over")
+        print(f"{record.plies} steps, errors of players: {len(record.errors)}", flush=True)
 
     def _show_board(self, record: MatchRecord) -> None:
-        if drawing := self._layout.text(record.states[-1]):
+        if drawing := self._layout.text(record.last.facts or ()):
             print(drawing)
         print(flush=True)
 

@@ -13,12 +13,11 @@ import logging
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent.errors import CommandError
+from agent.record.match import Kind, MatchRecord, PlayerError, Request
 from agent.refereeing.local_player import LocalPlayer
-from agent.refereeing.record import Kind, MatchRecord, PlayerError, Request
 from games.gdl.rules.check import check
 from games.gdl.rules.surface import has_imperfect_information
 from games.machine import GameError, State, StateMachine, Term
@@ -35,16 +34,8 @@ ABORT_SECONDS = 1.0
 
 JointMove: TypeAlias = tuple[Term, ...]
 
-
-@dataclass(frozen=True, eq=False)
-class Participant:
-    """A role and its player."""
-
-    role: Term
-    player: str
-    """The player's name in the record."""
-    client: PlayerClient | LocalPlayer | None
-    """None where the referee plays."""
+Client: TypeAlias = PlayerClient | LocalPlayer | None
+"""A role's player; None where the referee plays."""
 
 
 class MatchWatcher:
@@ -69,12 +60,12 @@ class Referee:
     def __init__(
         self,
         machine: StateMachine,
-        rulesheet: tuple[Term, ...],
         scrambler: Scrambler,
-        participants: Sequence[Participant],
+        clients: Sequence[Client],
         record: MatchRecord,
         watcher: MatchWatcher | None = None,
         opening: Sequence[JointMove] = (),
+        rulesheet: tuple[Term, ...] | None = None,
         match_id: str | None = None,
     ) -> None:
         """`opening` are joint moves that are played first, whatever the players answer.
@@ -83,13 +74,13 @@ class Referee:
         protocol has no other way to tell them of moves, and their answers are checked. So are all players where
         information is imperfect: the state after the opening is more than they may know.
 
-        A record that has states is continued: the players' match has the name `match_id` (None: the record's) and
-        begins in the last of these states, which must be the initial one of `rulesheet`.
+        A record of which the newest state is known is continued: the players' match has the name `match_id` and begins
+        in that state, which must be the initial one of `rulesheet` (None: those of the record).
         """
         self._machine = machine
-        self._rulesheet = rulesheet
+        self._rulesheet = record.rules if rulesheet is None else rulesheet
         self._scrambler = scrambler
-        self._participants = participants
+        self._clients = list(clients)
         self._watcher = watcher or MatchWatcher()
         self._opening = tuple(opening)
         self._random = random.Random(record.seed)
@@ -98,13 +89,15 @@ class Referee:
         """Filled while the match runs."""
         self._match_id = match_id or record.match_id
         self._starting: list[asyncio.Task[Term | None]] = []
-        """START of each participant."""
-        self._begun = len(record.moves)
+        """START of each role's player."""
+        self._begun = record.plies
         """Number of joint moves before the players' match."""
         self._perception: Perception | None = None
         """None in a game of perfect information."""
-        self._percepts: list[tuple[Term, ...]] = [()] * len(self._participants)
+        self._percepts: list[tuple[Term, ...]] = [()] * len(self._clients)
         """Of each role, after the last joint move."""
+        self._seconds = [0.0] * len(self._clients)
+        """Of each role, for the next joint move."""
 
     async def run(self) -> MatchRecord:
         """Plays the match to its end.
@@ -121,24 +114,20 @@ class Referee:
 
     async def _play(self) -> None:
         machine, record = self._machine, self.record
+        known = record.last.facts
+        state = machine.initial() if known is None else machine.state(known)
+        record.reach(machine.facts(state))
+        record.wait("the players get ready: the start clock runs", record.getting_ready)
         if has_imperfect_information(self._rulesheet):
             # Without this word no player knows its percepts.
             self._scrambler.keep("sees")
             self._perception = await asyncio.to_thread(lambda: Perception(check(self._rulesheet)))
-        if record.states:
-            state = machine.state(record.states[-1])
-        else:
-            record.seconds = [[] for _ in self._participants]
-            state = machine.initial()
-            record.states.append(machine.facts(state))
-        over_http = any(isinstance(participant.client, PlayerClient) for participant in self._participants)
+        over_http = any(isinstance(client, PlayerClient) for client in self._clients)
         if not over_http and self._perception is None:
             for joint_move in self._opening:
                 state = self._advance(state, joint_move)
-                for seconds in record.seconds:
-                    seconds.append(0.0)
         self._starting = [
-            asyncio.create_task(self._ask(participant, 0, "start", state, ())) for participant in self._participants
+            asyncio.create_task(self._ask(role, 0, "start", state, ())) for role in range(len(self._clients))
         ]
         if not record.taken_back:
             await asyncio.gather(*self._starting)
@@ -147,59 +136,61 @@ class Referee:
         while not await asyncio.to_thread(machine.terminal, state):
             legal = await asyncio.to_thread(self._legal, state)
             if not all(legal):
-                record.outcome = "stalled"
+                record.end("stalled")
                 break
+            for role, moves in enumerate(legal):
+                record.allow(role, tuple(moves))
+            record.wait("the players are asked", record.play_clock)
             self._watcher.asked(record, legal)
             joint_move = await self._joint_move(legal, state)
             state = await asyncio.to_thread(self._advance, state, joint_move)
             await self._tell_local_players(joint_move, state)
             self._watcher.stepped(record)
         else:
-            record.goals = [machine.goal(state, role) for role in range(len(machine.roles))]
-            record.outcome = "finished"
-        await self._ask_all(len(record.moves) + 1, "stop", state)
+            record.end("finished", [machine.goal(state, role) for role in range(len(machine.roles))])
+        await self._ask_all(record.plies + 1, "stop", state)
         self._watcher.ended(record)
 
     def _advance(self, state: State, joint_move: JointMove) -> State:
         """Plays and records a joint move, and finds out what is seen of it."""
         if self._perception is not None:
-            facts = self.record.states[-1]
-            for role in range(len(self._participants)):
+            facts = self.record.last.facts
+            assert facts is not None
+            for role in range(len(self._clients)):
                 percepts = self._perception.percepts(facts, joint_move, role)
                 self._percepts[role] = tuple(sorted(percepts, key=write))
         state = self._machine.next(state, joint_move)
-        self.record.moves.append(joint_move)
-        self.record.states.append(self._machine.facts(state))
+        self.record.move(joint_move, list(self._seconds))
+        self.record.reach(self._machine.facts(state))
         return state
 
     async def _tell_local_players(self, joint_move: JointMove, state: State) -> None:
-        step = len(self.record.moves)
-        for participant in self._participants:
-            if isinstance(participant.client, LocalPlayer):
+        step = self.record.plies
+        for role, player in enumerate(self._clients):
+            if isinstance(player, LocalPlayer):
                 try:
-                    await participant.client.follow(joint_move, state)
+                    await player.follow(joint_move, state)
                 except CommandError:
                     raise
                 except Exception as error:
-                    log.exception("%s: %s fails", self.record.match_id, participant.player)
-                    self._blame(participant, step, "play", "failed", f"{type(error).__name__}: {error}")
+                    self._fails(role, step, "play", error)
 
     def _legal(self, state: State) -> list[list[Term]]:
-        return [self._machine.legal(state, role) for role in range(len(self._participants))]
+        return [self._machine.legal(state, role) for role in range(len(self._clients))]
 
     async def _joint_move(self, legal: Sequence[list[Term]], state: State) -> JointMove:
         """Returns one legal move per role: the players' answers, substitutes, or the opening's moves."""
-        step = len(self.record.moves) + 1
+        step = self.record.plies + 1
         replies = await self._ask_all(step, "play", state, legal)
         joint_move = tuple(
-            self._judge(participant, step, reply, moves)
-            for participant, reply, moves in zip(self._participants, replies, legal, strict=True)
+            self._judge(role, step, reply, moves)
+            for role, (reply, moves) in enumerate(zip(replies, legal, strict=True))
         )
         return self._opening[step - 1] if step <= len(self._opening) else joint_move
 
-    def _judge(self, participant: Participant, step: int, reply: Term | None, legal: list[Term]) -> Term:
+    def _judge(self, role: int, step: int, reply: Term | None, legal: list[Term]) -> Term:
         if reply is not None:
-            local = isinstance(participant.client, LocalPlayer)
+            local = isinstance(self._clients[role], LocalPlayer)
             # Compared scrambled: the move must be legal in the rules that the player got.
             known = legal if local else list(map(self._scrambler.scramble, legal))
             if reply in known:
@@ -207,7 +198,7 @@ class Referee:
             told = write(reply)
             alike = [text for text in map(write, known) if text.lower() == told.lower()]
             detail = f"{told}: its case alone differs from {' or '.join(alike)}" if alike else told
-            self._blame(participant, step, "play", "illegal", detail)
+            self._blame(role, step, "play", "illegal", detail)
         return self._random.choice(legal)
 
     async def _ask_all(
@@ -215,20 +206,15 @@ class Referee:
     ) -> list[Term | None]:
         """Asks all players at once. The answer is None for a player without a readable reply, and for the referee."""
         return await asyncio.gather(
-            *(
-                self._ask(participant, step, request, state, legal[role] if legal else ())
-                for role, participant in enumerate(self._participants)
-            )
+            *(self._ask(role, step, request, state, legal[role] if legal else ()) for role in range(len(self._clients)))
         )
 
-    async def _ask(
-        self, participant: Participant, step: int, request: Request, state: State, legal: Sequence[Term]
-    ) -> Term | None:
+    async def _ask(self, role: int, step: int, request: Request, state: State, legal: Sequence[Term]) -> Term | None:
         seconds = 0.0
         if request != "start":
-            await asyncio.wait([self._starting[self._participants.index(participant)]])
+            await asyncio.wait([self._starting[role]])
         begin = time.monotonic()
-        player = participant.client
+        player = self._clients[role]
         try:
             if player is None:
                 return None
@@ -237,26 +223,25 @@ class Referee:
                     return await self._ask_local(player, request, state, legal)
                 finally:
                     seconds = time.monotonic() - begin
-            answer = await player.send(self._message(participant, request), timeout=self._clock(request))
+            answer = await player.send(self._message(role, request), timeout=self._clock(request))
             seconds = answer.seconds
             return answer.term
         except ClientError as error:
             seconds = error.seconds
-            self._blame(participant, step, request, _kind(error), str(error))
+            self._blame(role, step, request, _kind(error), str(error))
             return None
         except TimeoutError:
-            self._blame(participant, step, request, "late", f"no reply within {self._clock(request):g} s")
+            self._blame(role, step, request, "late", f"no reply within {self._clock(request):g} s")
             return None
         except CommandError:
             raise
         except Exception as error:
             # An error of a local player: the match goes on.
-            log.exception("%s: %s fails", self.record.match_id, participant.player)
-            self._blame(participant, step, request, "failed", f"{type(error).__name__}: {error}")
+            self._fails(role, step, request, error)
             return None
         finally:
             if request == "play":
-                self.record.seconds[self._participants.index(participant)].append(seconds)
+                self._seconds[role] = seconds
 
     async def _ask_local(
         self, player: LocalPlayer, request: Request, state: State, legal: Sequence[Term]
@@ -265,34 +250,37 @@ class Referee:
         async with asyncio.timeout(seconds if player.timed else None):
             if request == "start":
                 await player.start(state, seconds)
-            elif request == "play" and len(self.record.moves) >= len(self._opening):
+            elif request == "play" and self.record.plies >= len(self._opening):
                 return await player.choose(legal, state)
         return legal[0] if legal else None
 
     def _clock(self, request: Request) -> float:
         return self.record.getting_ready if request == "start" else self.record.play_clock
 
-    def _message(self, participant: Participant, request: Request) -> Message:
+    def _message(self, role: int, request: Request) -> Message:
         record, scramble = self.record, self._scrambler.scramble
         if request == "start":
             rules = tuple(map(scramble, self._rulesheet))
-            return Start(self._match_id, scramble(participant.role), rules, record.getting_ready, record.play_clock)
+            return Start(self._match_id, scramble(record.roles[role]), rules, record.getting_ready, record.play_clock)
         make = Play if request == "play" else Stop
-        turn = len(record.moves) - self._begun
-        moves = tuple(map(scramble, record.moves[-1])) if turn else None
+        turn = record.plies - self._begun
+        moves = tuple(map(scramble, record.last.moves or ())) if turn else None
         if self._perception is None:
             return make(self._match_id, moves)
-        role = self._participants.index(participant)
         percepts = tuple(map(scramble, self._percepts[role]))
         return make(self._match_id, None, turn, None if moves is None else moves[role], percepts)
 
-    def _blame(self, participant: Participant, step: int, request: Request, kind: Kind, detail: str) -> None:
-        self.record.errors.append(PlayerError(participant.role, step, request, kind, detail))
+    def _fails(self, role: int, step: int, request: Request, error: Exception) -> None:
+        log.exception("%s: %s fails", self.record.match_id, self.record.players[role])
+        self._blame(role, step, request, "failed", f"{type(error).__name__}: {error}")
+
+    def _blame(self, role: int, step: int, request: Request, kind: Kind, detail: str) -> None:
+        self.record.blame(PlayerError(self.record.roles[role], step, request, kind, detail))
 
     async def _abort(self) -> None:
         for task in self._starting:
             task.cancel()
-        clients = [part.client for part in self._participants if isinstance(part.client, PlayerClient)]
+        clients = [client for client in self._clients if isinstance(client, PlayerClient)]
         message = Abort(self._match_id)
         await asyncio.gather(
             *(client.send(message, timeout=ABORT_SECONDS) for client in clients), return_exceptions=True

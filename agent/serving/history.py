@@ -36,19 +36,19 @@ class MatchHistory:
     def __init__(self, sheet: Sheet, journal: MatchJournal | None, found: UnfinishedMatch | None) -> None:
         """`found` is a match that a former server left unfinished; its journal is used on."""
         self._start = start = sheet.start
-        self._journal = journal if found is None else found.journal
+        found = found or UnfinishedMatch(start, journal=journal)
+        self._journal = found.journal
         self._history: list[Received] = []
         self.turns = 0
         """Number of joint moves made."""
         self._told = 0
         """Bytes of the joint moves, roughly."""
-        for received in () if found is None else found.history:
+        for received in found.history:
             self._add(received)
-        self.distrust = 0 if found is None else found.distrust
+        self.distrust = found.distrust
         """Number of circuits found wrong by now."""
-        self._checkpoint = Checkpoint() if found is None else found.checkpoint
-        silence, intervals = (0.0, None) if found is None else (found.silence, found.intervals)
-        self.pace = ManagerPace(start.start_clock, start.play_clock, now() - silence, intervals)
+        self._checkpoint = found.checkpoint
+        self.pace = ManagerPace(start.start_clock, start.play_clock, now() - found.silence, found.intervals)
         self._imperfect = sheet.imperfect
         self.noting: set[asyncio.Task[None]] = set()
         """Running writes to the journal."""

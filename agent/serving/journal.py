@@ -19,43 +19,39 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
 
 from agent import bounded_json
 from agent.json_lines import LineFile, read_lines
 from agent.playing.messages import MOST_FACTS, MOST_MISSED, Checkpoint, Judged, Received, Unseen, count_turns
+from agent.record.spelling import read_count, read_lists, read_term, read_terms, read_text, reading, spell, spell_all
 from agent.serving.moments import Moment
 from agent.serving.starting import JOURNAL_SUFFIX
 from games.machine import Term
-from protocol.kif import read_one, write
 from protocol.messages import Start
-from protocol.terms import MAX_DEPTH, map_tokens
 
 log = logging.getLogger(__name__)
-
-_SPECIAL = re.compile(r"[\s();%]")
 
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedMatch:
-    """A match that was running when the server ended."""
+    """A match that was running when the server ended; by default one that begins."""
 
     start: Start
-    history: tuple[Received, ...]
-    distrust: int
+    history: tuple[Received, ...] = ()
+    distrust: int = 0
     """Number of its circuits found wrong."""
-    journal: MatchJournal
-    answered: Term | None
+    journal: MatchJournal | None = None
+    answered: Term | None = None
     """Answer to the last message; None if there was none."""
-    checkpoint: Checkpoint
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
     """Last state noted."""
-    silence: float
+    silence: float = 0.0
     """Seconds since the last message."""
-    intervals: tuple[float, ...]
-    """Seconds from each noted PLAY to the next."""
+    intervals: tuple[float, ...] | None = None
+    """Seconds from each noted PLAY to the next; None where there was no outage."""
 
 
 class Journal:
@@ -82,9 +78,12 @@ class Journal:
         """Yields the matches to take up again. Files that cannot be read are left alone."""
         for path in sorted(self._folder.glob(f"*{JOURNAL_SUFFIX}")):
             try:
-                yield _load(path, now)
-            except (OSError, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-                log.warning("cannot read the journal %s: %.200s", path, error)
+                with reading():
+                    found = _load(path, now)
+            except (OSError, ValueError) as error:
+                log.warning("cannot read the journal %s: %s", path, error)
+            else:
+                yield found
 
 
 class MatchJournal(LineFile):
@@ -98,13 +97,13 @@ class MatchJournal(LineFile):
         """Begins a new file; `distrust` is the number of circuits known to be wrong."""
         line = {
             "match": start.match_id,
-            "role": _write_term(start.role),
+            "role": spell(start.role),
             "start_clock": start.start_clock,
             "play_clock": start.play_clock,
             "distrust": distrust,
             **Moment.present().as_json(),
         }
-        await self.append(line, lambda: {"listed": sorted(start.listed), "rules": _write_terms(start.rules)}, anew=True)
+        await self.append(line, lambda: {"listed": sorted(start.listed), "rules": spell_all(start.rules)}, anew=True)
 
     async def received(self, received: Received, number: int) -> None:
         """Adds a joint move; numbers begin with 1."""
@@ -112,18 +111,18 @@ class MatchJournal(LineFile):
         def spell() -> dict[str, object]:
             if isinstance(received, Unseen):
                 missed = {"missed": received.missed} if received.missed else {}
-                seen = {} if received.percepts is None else {"percepts": _write_terms(received.percepts)}
-                return {"own": _write_term(received.own), **missed, **seen}
+                seen = {} if received.percepts is None else {"percepts": spell_all(received.percepts)}
+                return {"own": _spell_known(received.own), **missed, **seen}
             if isinstance(received, Judged):
-                answered = _write_term(received.answered)
-                return {"moves": _write_terms(received.moves), "answered": answered, "missed": received.missed}
-            return {"moves": _write_terms(received)}
+                answered = _spell_known(received.answered)
+                return {"moves": spell_all(received.moves), "answered": answered, "missed": received.missed}
+            return {"moves": spell_all(received)}
 
         await self.append({"number": number, **Moment.present().as_json()}, spell)
 
     async def answered(self, move: Term, number: int) -> None:
         """Notes the answer given after `number` joint moves."""
-        await self.append({"turn": number}, lambda: {"answer": _write_term(move)}, keep=False, sync=False)
+        await self.append({"turn": number}, lambda: {"answer": spell(move)}, keep=False, sync=False)
 
     async def reached(self, checkpoint: Checkpoint) -> None:
         """Notes a state of the match; a large one takes longer to write than to reach."""
@@ -138,18 +137,17 @@ class MatchJournal(LineFile):
 
 
 def _load(path: Path, now: Moment) -> UnfinishedMatch:
-    """Returns a file's match. Raises `OSError`, and `ValueError`, `KeyError`, `IndexError` or `TypeError` for a damaged
-    file."""
+    """Returns a file's match. Raises `OSError`, and various errors for a damaged file."""
     # An unfinished last line was not acted on, a broken one in between was written again.
     lines = [line for _, line in read_lines(path.read_bytes()) if line is not None]
     head = lines[0]
     start = Start(
-        match_id=_text(head["match"]),
-        role=_read(head["role"]),
-        rules=tuple(map(_read, head["rules"])),
-        start_clock=_count(head["start_clock"]),
-        play_clock=_count(head["play_clock"]),
-        listed=frozenset(map(_text, head.get("listed", ()))),
+        match_id=read_text(head["match"]),
+        role=read_term(head["role"]),
+        rules=read_terms(head["rules"]),
+        start_clock=read_count(head["start_clock"]),
+        play_clock=read_count(head["play_clock"]),
+        listed=frozenset(map(read_text, head.get("listed", ()))),
     )
     received: dict[int, dict[str, Any]] = {}
     answer: dict[str, Any] | None = None
@@ -160,7 +158,7 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
             received, answer, state = {}, None, None
         elif "moves" in line or "own" in line:
             # A line that could not be synced may be there twice.
-            received[_count(line.get("number", len(received) + 1))] = line
+            received[read_count(line.get("number", len(received) + 1))] = line
         elif "answer" in line:
             answer = line
         elif "facts" in line:
@@ -177,10 +175,10 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
     return UnfinishedMatch(
         start,
         history,
-        max(_count(line.get("distrust", 0)) for line in lines),
+        max(read_count(line.get("distrust", 0)) for line in lines),
         MatchJournal(path, lines),
-        answered=_read(answer["answer"]) if answer is not None and answer["turn"] == numbers[-1] else None,
-        checkpoint=_checkpoint(state) if state is not None and _count(state["turn"]) in numbers else Checkpoint(),
+        answered=read_term(answer["answer"]) if answer is not None and answer["turn"] == numbers[-1] else None,
+        checkpoint=_checkpoint(state) if state is not None and read_count(state["turn"]) in numbers else Checkpoint(),
         silence=(moments[-1] if moments else began).until(now),
         intervals=tuple(before.until(after) for before, after in itertools.pairwise(moments)),
     )
@@ -189,9 +187,9 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
 def _received(line: dict[str, Any]) -> Received:
     if "own" in line:
         percepts = line.get("percepts")
-        seen = None if percepts is None else tuple(map(_read, percepts))
-        return Unseen(_read_known(line["own"]), seen, min(_count(line.get("missed", 0)), MOST_MISSED))
-    moves = tuple(map(_read, line["moves"]))
+        seen = None if percepts is None else read_terms(percepts)
+        return Unseen(_read_known(line["own"]), seen, min(read_count(line.get("missed", 0)), MOST_MISSED))
+    moves = read_terms(line["moves"])
     if "missed" not in line:
         return moves
     missed = None if line["missed"] is None else bounded_json.number(line["missed"])
@@ -200,48 +198,13 @@ def _received(line: dict[str, Any]) -> Received:
 
 def _checkpoint(line: dict[str, Any]) -> Checkpoint:
     disputed = line["disputed"]
-    facts = json.dumps([_term(fact) for fact in line["facts"]]).encode()
-    return Checkpoint(line["turn"], facts, None if disputed is None else tuple(map(_term, disputed)))
+    facts = json.dumps(list(map(read_lists, line["facts"]))).encode()
+    return Checkpoint(line["turn"], facts, None if disputed is None else tuple(map(read_lists, disputed)))
 
 
-def _term(data: Any, depth: int = 0) -> Term:
-    if isinstance(data, str):
-        return data
-    if not isinstance(data, list) or depth > MAX_DEPTH:
-        raise ValueError("no term")
-    return tuple(_term(part, depth + 1) for part in data)
-
-
-def _write_terms(terms: Iterable[Term]) -> list[str | None]:
-    return [_write_term(term) for term in terms]
-
-
-def _write_term(term: Term | None) -> str | None:
-    """A term as text; what prefix syntax would split in atoms of quoted infix strings is percent-encoded."""
-    if term is None:
-        return None
-    text = write(term)
-    if '"' not in text and "%" not in text:
-        return text
-    return write(map_tokens(lambda atom: _SPECIAL.sub(lambda found: quote(found[0], safe=""), atom), term))
-
-
-def _read(data: Any) -> Term:
-    text = _text(data)
-    return map_tokens(unquote, read_one(text)) if "%" in text else read_one(text)
+def _spell_known(term: Term | None) -> str | None:
+    return None if term is None else spell(term)
 
 
 def _read_known(data: Any) -> Term | None:
-    return None if data is None else _read(data)
-
-
-def _text(data: Any) -> str:
-    if not isinstance(data, str):
-        raise ValueError(f"text expected, not {str(data)[:40]}")
-    return data
-
-
-def _count(data: Any) -> int:
-    if not isinstance(data, int) or data < 0:
-        raise ValueError(f"a number expected, not {str(data)[:40]}")
-    return data
+    return None if data is None else read_term(data)

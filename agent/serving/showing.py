@@ -7,9 +7,10 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any, TypeVar, cast
 
 from agent.playing.messages import Judged, Prepared, Received, Situation, Thought, Unseen
+from agent.record.spelling import read_lists
 from agent.serving.clock import Deadline
 from agent.serving.sheet import Sheet
 from agent.web.gallery import Gallery
@@ -18,27 +19,25 @@ from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-Given = ParamSpec("Given")
+Method = TypeVar("Method", bound=Callable[..., None])
 
 
-def _isolated(
-    method: Callable[Concatenate[MatchShow, Given], None],
-) -> Callable[Concatenate[MatchShow, Given], None]:
+def _isolated(method: Method) -> Method:
     """Makes a failure of a method end the show, and nothing else."""
 
     @wraps(method)
-    def guarded(self: MatchShow, *arguments: Given.args, **named: Given.kwargs) -> None:
+    def guarded(self: MatchShow, *arguments: Any) -> None:
         if self.failed:
             return
         try:
-            method(self, *arguments, **named)
+            method(self, *arguments)
         except Exception:
             self.failed = True
             log.exception("the match is not shown any more")
             with suppress(Exception):
                 self._transcript.end("stopped")
 
-    return cast("Callable[Concatenate[MatchShow, Given], None]", guarded)
+    return cast("Method", guarded)
 
 
 class MatchShow:
@@ -56,22 +55,23 @@ class MatchShow:
         start, roles = sheet.start, sheet.roles
         self._role = roles.index(start.role)
         self._transcript = Transcript(
-            gallery.new_key(start.match_id),
             start.match_id,
-            roles,
-            ["this agent" if index == self._role else "" for index in range(len(roles))],
-            start_clock=start.start_clock,
-            play_clock=start.play_clock,
-            own=(self._role,),
+            start.match_id,
+            tuple(roles),
+            tuple("this agent" if index == self._role else "" for index in range(len(roles))),
+            start.start_clock,
+            start.play_clock,
             rules=start.rules,
+            bounded=True,
+            key=gallery.new_key(start.match_id),
+            own=(self._role,),
         )
         gallery.add(self._transcript)
 
     @_isolated
     def starting(self, deadline: Deadline) -> None:
         """The start clock runs."""
-        total = self._transcript.start_clock or 0.0
-        self._transcript.run_clock(deadline.at, total)
+        self._transcript.run_clock(deadline.at, self._transcript.start_clock)
 
     @_isolated
     def started(self) -> None:
@@ -90,7 +90,7 @@ class MatchShow:
     def asked(self, deadline: Deadline, margin: float) -> None:
         """A turn's clock runs."""
         self._transcript.phase = "thinking"
-        self._transcript.run_clock(deadline.at, self._transcript.play_clock or 0.0, margin)
+        self._transcript.run_clock(deadline.at, self._transcript.play_clock, margin)
 
     @_isolated
     def moved(self, received: Received) -> None:
@@ -108,7 +108,7 @@ class MatchShow:
         """The state is known, or some possible states are."""
         known = situation.checkpoint
         if known is not None and known.facts is not None and known.turn == situation.turn == self._transcript.last.turn:
-            self._transcript.reach(frozenset(map(_term, json.loads(known.facts))), situation.states)
+            self._transcript.reach(frozenset(map(read_lists, json.loads(known.facts))), situation.states)
         self._transcript.allow(situation.role, situation.legal)
 
     @_isolated
@@ -140,7 +140,3 @@ class MatchShow:
     def aborted(self) -> None:
         """The match was given up."""
         self._transcript.end("aborted")
-
-
-def _term(data: Any) -> Term:
-    return data if isinstance(data, str) else tuple(map(_term, data))

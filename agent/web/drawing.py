@@ -57,14 +57,13 @@ def find(
     layouts: Layouts,
     key: str,
     states: Sequence[frozenset[Term]],
-    possible: Sequence[Term],
     rules: Sequence[Term],
     kept: Sequence[str],
 ) -> None:
     """Finds the layout of a match, and forgets those of matches that are not `kept`."""
     for other in layouts.keys() - set(kept):
         del layouts[other]
-    layouts[key] = Layout.find(states, possible, rules)
+    layouts[key] = Layout.find(states, (), rules)
 
 
 def draw(

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 
 from agent import bounded_json
+from agent.record.thinking import Spelling, Thinking
 from agent.web.gallery import Gallery
-from agent.web.thinking import Spelling, Thinking
 from agent.web.transcript import Transcript
 
 log = logging.getLogger(__name__)

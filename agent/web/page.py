@@ -69,8 +69,7 @@ class Page:
         except Exception as error:
             log.error("%s: no record can be written: %s", transcript.game, error)
             return
-        if path is not None:
-            transcript.record_key = record_key(path, transcript.game)
+        transcript.record_key = record_key(path, transcript.match_id)
 
     async def close(self, _: web.Application) -> None:
         """Ends open responses, which would hold up the end of the server."""

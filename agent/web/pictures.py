@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from agent.boards.pieces import colours_of_roles
+from agent.record.match import Position
 from agent.web import drawing
-from agent.web.transcript import Position, Transcript
+from agent.web.transcript import Transcript
 from games.child_process import Bounds, ChildProcess
 from games.machine import Term
 from games.memory import memory_part
@@ -27,7 +28,7 @@ KEPT_LAYOUTS = 40
 """Sizes of the caches."""
 
 SAMPLED = 24
-"""Most positions of a match from which its layout is found."""
+"""Most positions of a match without rules from which its layout is found."""
 
 MEMORY_BYTES, MEMORY_SHARE = 1 << 29, 1 / 20
 """Most memory of the child, in bytes, and as a share of what this process may have."""
@@ -43,8 +44,8 @@ class Pictures:
         # Drawing takes one core at most, with any number of pages.
         self._thread = ThreadPoolExecutor(1, "pictures")
         self._child: ChildProcess | None = None
-        self._layouts: OrderedDict[str, int] = OrderedDict()
-        """Number of positions from which the child found the layout of a match; 0 where that failed."""
+        self._layouts: OrderedDict[str, bool] = OrderedDict()
+        """Whether the child has found the layout of a match, or failed to."""
         self._followed: OrderedDict[str, None] = OrderedDict()
         """Matches whose unseen positions were computed, successfully or not."""
         self._drawings: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
@@ -84,7 +85,7 @@ class Pictures:
             return self._child.receive(MOST_SECONDS)
         except BaseException:
             self._end()
-            for key in [key for key, positions in self._layouts.items() if positions]:
+            for key in [key for key, found in self._layouts.items() if found]:
                 del self._layouts[key]
             raise
 
@@ -127,30 +128,30 @@ class Pictures:
                 drawn = self._ask(drawing.draw, transcript.key, roles, facts, before, legal, position.moves or ())
             except Exception as error:
                 log.warning("%s: a position cannot be drawn: facts are listed: %s", transcript.game, error)
-                self._layouts[transcript.key] = 0
+                self._layouts[transcript.key] = False
         found = {"ply": ply, "known": True, **(drawn or _table(roles, facts, before))}
         self._drawings[key] = found
         if len(self._drawings) > KEPT_DRAWINGS:
             self._drawings.popitem(last=False)
         return found
 
-    def _find(self, transcript: Transcript, states: list[frozenset[Term]]) -> int:
-        """Has the layout of the match found, anew each time that the known positions have doubled, up to `SAMPLED`;
-        returns their number, 0 where there is no layout."""
-        known = self._layouts.get(transcript.key)
-        if known is None or (0 < known < SAMPLED and len(states) >= 2 * known):
-            known = min(SAMPLED, len(states))
-            sample = states[:: max(1, len(states) // SAMPLED)][:SAMPLED]
-            possible, kept = list(transcript.possible), list(self._layouts)
+    def _find(self, transcript: Transcript, states: list[frozenset[Term]]) -> bool:
+        """Has the layout of the match found, once; returns whether there is one.
+
+        With rules, one position is enough, and a record gets the same layout as the running match.
+        """
+        key = transcript.key
+        if key not in self._layouts:
+            sample = states[:1] if transcript.rules else states[:: max(1, len(states) // SAMPLED)][:SAMPLED]
             try:
-                self._ask(drawing.find, transcript.key, sample, possible, transcript.rules, kept)
+                self._ask(drawing.find, key, sample, transcript.rules, list(self._layouts))
+                self._layouts[key] = True
             except Exception as error:
                 log.warning("%s: no board can be found: facts are listed: %s", transcript.game, error)
-                known = 0
-            self._layouts[transcript.key] = known
+                self._layouts[key] = False
             if len(self._layouts) > KEPT_LAYOUTS:
                 self._layouts.popitem(last=False)
-        return known
+        return self._layouts[key]
 
 
 def _unseen(transcript: Transcript, ply: int) -> bool:

@@ -12,13 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from agent import bounded_json
-from agent.bounded_json import number
 from agent.web.gallery import KEY, key_of
-from agent.web.thinking import Thinking
-from agent.web.transcript import Outcome, Position, Transcript
-from games.machine import Term
-from protocol.kif import read_one, write
-from protocol.terms import TextError
+from agent.web.transcript import Transcript
 
 log = logging.getLogger(__name__)
 
@@ -36,15 +31,6 @@ MOST_KEPT, MOST_BYTES_KEPT = 1000, 1 << 30
 
 KEPT = 4
 """Number of matches cached with all their positions."""
-
-_OUTCOMES: dict[str, Outcome] = {
-    "finished": "finished",
-    "stalled": "stalled",
-    "resigned": "resigned",
-    "aborted": "aborted",
-}
-
-_BROKEN = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, TextError, RecursionError)
 
 
 class Records:
@@ -117,23 +103,20 @@ class Records:
             return None
         try:
             return read_record(path, modified / 1e9)
-        except _BROKEN as error:
+        except (OSError, ValueError) as error:
             log.warning("%s is no record of a match: %.200s", path, error)
             return None
 
 
-def save_record(folder: Path, transcript: Transcript) -> Path | None:
-    """Writes a finished match as a record and returns its path; None where some position is unknown.
+def save_record(folder: Path, transcript: Transcript) -> Path:
+    """Writes a finished match as a record and returns its path.
 
     The oldest records of servers are removed beyond the limits; other files are left alone. A long match takes a while.
     Raises `OSError`.
     """
-    record = as_record(transcript)
-    if record is None:
-        return None
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{transcript.key}.json"
-    write_record(path, record)
+    write_record(path, transcript.as_json())
     _prune(folder)
     return path
 
@@ -144,26 +127,6 @@ def write_record(path: Path, record: object) -> None:
     with open(unfinished, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(json.dumps(record))
     unfinished.replace(path)
-
-
-def as_record(transcript: Transcript) -> dict[str, Any] | None:
-    """Returns a match as the JSON data of a record, `aborted` while it runs; None where some position is unknown."""
-    positions = list(transcript.positions)
-    if any(position.facts is None for position in positions) or any(one.moves is None for one in positions[1:]):
-        return None
-    view = transcript.view()
-    return {
-        **{name: view[name] for name in ("game", "roles", "players", "goals", "resigned", "errors")},
-        "match_id": transcript.match_id or transcript.game,
-        "start_clock": transcript.start_clock,
-        "play_clock": transcript.play_clock,
-        "outcome": transcript.outcome if transcript.outcome in _OUTCOMES else "aborted",
-        "steps": len(positions) - 1,
-        "moves": [step["moves"] for step in view["steps"][1:]],
-        "states": [sorted(map(write, position.facts or ())) for position in positions],
-        "seconds": [[] for _ in transcript.roles],
-        "thoughts": [{str(role): thought for role, thought in step["thinking"].items()} for step in view["steps"]],
-    }
 
 
 def _prune(folder: Path) -> None:
@@ -195,59 +158,9 @@ def record_key(path: Path, match_id: str) -> str:
 
 
 def read_record(path: Path, modified: float) -> Transcript:
-    """Reads the match of a record; `modified` is the file's time. Raises various errors for anything else."""
+    """Reads the match of a record; `modified` is the file's time. Raises `OSError`, and `ValueError` for anything
+    else."""
     data = bounded_json.loads(path.read_text(encoding="utf-8-sig", errors="surrogatepass"))
-    roles = [_term(role) for role in data["roles"]]
-    known: dict[str, Term] = {}
-
-    def fact(text: object) -> Term:
-        # States share most of their facts.
-        if not isinstance(text, str):
-            raise ValueError("a fact is no text")
-        if text not in known:
-            known[text] = read_one(text)
-        return known[text]
-
-    transcript = Transcript(
-        record_key(path, str(data["match_id"])),
-        str(data["game"]),
-        roles,
-        [str(player) for player in data["players"]],
-        start_clock=number(data["start_clock"]),
-        play_clock=number(data["play_clock"]),
-        began=modified,
-        match_id=str(data["match_id"]),
-    )
-    states, moves, seconds = data["states"], data["moves"], data["seconds"]
-    if not states or len(states) != len(moves) + 1:
-        raise ValueError("it has not one state more than moves")
-    transcript.positions = [Position(facts=frozenset(map(fact, states[0])))]
-    for step, (joint_move, facts) in enumerate(zip(moves, states[1:], strict=True)):
-        transcript.positions.append(
-            Position(
-                tuple(map(fact, joint_move)),
-                frozenset(map(fact, facts)),
-                turn=step + 1,
-                seconds=[number(of_role[step]) for of_role in seconds if step < len(of_role)],
-            )
-        )
-    for ply, thoughts in enumerate(data.get("thoughts", ())[: len(transcript.positions)]):
-        for role, thought in thoughts.items():
-            if int(role) not in range(len(roles)):
-                raise ValueError("a thought is no role's")
-            transcript.positions[ply].thinking[int(role)] = Thinking.from_json(thought)
-    transcript.errors = [
-        {name: error[name] for name in ("role", "step", "request", "kind", "detail")} for error in data["errors"]
-    ]
-    transcript.outcome = _OUTCOMES[data["outcome"]]
-    resigned = data.get("resigned")
-    transcript.resigned = None if resigned is None else int(resigned)
-    transcript.phase = ""
-    transcript.goals = [None if goal is None else int(goal) for goal in data["goals"]]
+    transcript = Transcript.from_json(data, modified, key="", phase="")
+    transcript.key = record_key(path, transcript.match_id)
     return transcript
-
-
-def _term(text: object) -> Term:
-    if not isinstance(text, str):
-        raise ValueError("a term is no text")
-    return read_one(text)

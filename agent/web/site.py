@@ -24,7 +24,7 @@ from agent.boards.style import PIECE_COLOURS, STYLE
 from agent.web.access import Access
 from agent.web.gallery import Gallery
 from agent.web.pictures import Pictures
-from agent.web.records import Records, as_record
+from agent.web.records import Records
 from agent.web.seat import Seat, SeatError
 from agent.web.tournaments import ShownTournament
 from agent.web.transcript import Transcript
@@ -210,10 +210,8 @@ class Site:
         if path is not None:
             body = await asyncio.to_thread(path.read_bytes)
         else:
-            record = await asyncio.to_thread(as_record, await self._transcript(key))
-            if record is None:
-                raise web.HTTPConflict(text="Not all positions of this match are known.\n")
-            body = json.dumps(record).encode()
+            transcript = await self._transcript(key)
+            body = await asyncio.to_thread(lambda: json.dumps(transcript.as_json()).encode())
         headers = {**SECURITY, "Content-Disposition": f'attachment; filename="{key}.json"'}
         return web.Response(body=body, content_type="application/json", headers=headers)
 

@@ -18,8 +18,8 @@ from agent.cli import REQUIRED, main
 from agent.commands.options import INTERRUPTED, OK, UNREAD, WRONG_INPUT
 from agent.kernels.progress import prepare
 from agent.processes import module_environment
+from agent.record.match import MatchRecord
 from agent.refereeing.hosting import Printer
-from agent.refereeing.record import MatchRecord
 from agent.search.kernel_groups import playing
 from games.kernel_cache import cache_folder
 from tests.agent.surroundings import (

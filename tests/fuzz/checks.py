@@ -18,6 +18,7 @@ from agent.lab.tournament.logged import read_tournament
 from agent.lab.tournament.results import read_result
 from agent.playing.messages import Refused
 from agent.playing.rules import check_rules
+from agent.record.match import MatchRecord
 from agent.search.learning.memory import SUFFIX, SheetMemory, Store
 from agent.serving.journal import Journal, UnfinishedMatch
 from agent.serving.moments import Moment
@@ -115,7 +116,8 @@ def check_journal(folder: Path, text: bytes) -> str:
 
 
 def check_record(folder: Path, text: bytes) -> str:
-    """A file among the page's records: shown as a browser can read it, or skipped."""
+    """A file among the page's records: shown as a browser can read it, and the same when it is written again, or
+    skipped."""
     (folder / "a.json").write_bytes(text)
     records = Records([folder])
     summaries = records.summaries()
@@ -124,6 +126,8 @@ def check_record(folder: Path, text: bytes) -> str:
     found = records.find(summaries[0]["key"])
     assert found is not None
     json.dumps([summaries, found.view()], allow_nan=False)
+    written = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert MatchRecord.from_json(written).as_json() == written
     return "shown"
 
 

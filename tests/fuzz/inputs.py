@@ -113,9 +113,14 @@ def records() -> list[bytes]:
         "states": [["(cell 1 1 b)", "(control x)"], ["(cell 1 2 x)"], []],
         "seconds": [[0.5, 0.25], []],
     }
+    thoughts = {"thoughts": [{"0": thought}, {}, {"1": thought}]}
+    partly_known = {
+        **{"moves": [None, ["noop", "(mark 2 2)"]], "states": [["(control x)"], None, []], "resigned": 1},
+        **{"missed": [0, 3, 0], "others": [0, 7, 0], "answers": [{"0": "noop"}, {}, {}], "began": 1.5e9},
+        "rules": ["(role x)", "(role (player o))", "(<= (legal x (say %22a%20b%22)) (true over))"],
+    }
     return [
-        json.dumps(record).encode(),
-        json.dumps({**record, "thoughts": [{"0": thought}, {}, {"1": thought}]}).encode(),
+        json.dumps(data).encode() for data in (record, {**record, **thoughts}, {**record, **thoughts, **partly_known})
     ]
 
 

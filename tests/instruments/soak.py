@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.errors import CommandError
-from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import Participant, Referee
+from agent.record.match import MatchRecord
+from agent.refereeing.referee import Referee
 from agent.serving.starting import PROCESSES_SHARE, SPARES, memory_share
 from agent.serving.statistics import resident
 from agent.sheet import Sheet, load
@@ -152,13 +152,12 @@ class Soak:
         player = rng.randrange(len(machine.roles))
         players = ("server",) * len(machine.roles)
         clocks = options.start_clock, options.play_clock
-        record = MatchRecord(sheet.name, manager.match_id, machine.roles, players, *clocks, scramble, seed)
-        participants = [
-            Participant(role, "server", manager if number == player else None)
-            for number, role in enumerate(machine.roles)
-        ]
+        record = MatchRecord(
+            sheet.name, manager.match_id, machine.roles, players, *clocks, scramble, seed, sheet.rulesheet
+        )
+        clients = [manager if role == player else None for role in range(len(machine.roles))]
         try:
-            await Referee(machine, sheet.rulesheet, make_scrambler(scramble, seed), participants, record).run()
+            await Referee(machine, make_scrambler(scramble, seed), clients, record).run()
         except _OverError:
             pass
         except _BusyError:

@@ -18,9 +18,9 @@ from agent.lab.appraisal.match import Outcome, Played, PlayedMatch, RandomSurvey
 from agent.lab.tournament.belief_engine import within_percepts
 from agent.lab.tournament.engine_player import EnginePlayer
 from agent.lab.tournament.openings import Opening, after, random_opening
+from agent.record.match import MatchRecord
 from agent.refereeing.hosting import possible_facts
-from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import MatchWatcher, Participant, Referee
+from agent.refereeing.referee import MatchWatcher, Referee
 from agent.search.engine import Engine, Limit, consider, limited
 from agent.search.leveled import LevelSearch
 from agent.search.levels import LEVELS
@@ -197,12 +197,13 @@ class Appraiser:
             play_clock=1,
             scramble="none",
             seed=random.Random(f"{settings.seed} {number}").getrandbits(32),
+            rules=self._sheet.rulesheet,
         )
         by_role = dict(zip(self._seats, players, strict=True))
-        participants = [Participant(role, "agent", by_role.get(index)) for index, role in enumerate(machine.roles)]
+        clients = [by_role.get(role) for role in range(len(machine.roles))]
         opening = [tuple(joint_move) for joint_move in self._opening(number)]
         scrambler = make_scrambler("none", 0)
-        referee = Referee(machine, self._sheet.rulesheet, scrambler, participants, record, observer, opening)
+        referee = Referee(machine, scrambler, clients, record, observer, opening)
         outcome: Outcome = "finished"
         try:
             asyncio.run(referee.run())

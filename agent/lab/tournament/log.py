@@ -10,13 +10,11 @@ from typing import Any, Generic, TypeVar
 
 from agent.errors import InputError
 from agent.json_lines import read_lines
+from agent.record.spelling import DamagedError, reading
 
 log = logging.getLogger(__name__)
 
 Record = TypeVar("Record")
-
-_BROKEN = (ValueError, TypeError, KeyError, AttributeError)
-"""Errors of data that is none of a log."""
 
 _MOST_TOLD = 10
 """Damaged lines that are named."""
@@ -91,11 +89,13 @@ def read_matches(data: bytes, from_row: Callable[[dict[str, Any]], Record]) -> t
     """Returns the matches of a log, and the numbers of lines that are damaged: those of which `from_row` makes none."""
     records, damaged = list[Record](), list[int]()
     for number, row in read_lines(data):
+        if row is None:
+            damaged.append(number)
+            continue
         try:
-            if row is None:
-                raise ValueError
-            records.append(from_row(row))
-        except _BROKEN:
+            with reading():
+                records.append(from_row(row))
+        except DamagedError:
             damaged.append(number)
     return records, damaged
 

@@ -19,14 +19,14 @@ from agent.lab.tournament.engine_player import EnginePlayer, make_named_engine
 from agent.lab.tournament.openings import Opening, after, draw_opening
 from agent.lab.tournament.results import MatchResult, Pairing, Settings, result_of
 from agent.lab.tournament.turns import Turns
+from agent.record.match import MatchRecord
 from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.house_players import FirstMove, RandomMove
 from agent.refereeing.local_player import LocalPlayer
-from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import Participant, Referee
+from agent.refereeing.referee import Referee
 from agent.search.kernel_groups import kernel_groups, playing
 from agent.sheet import Sheet
-from games.machine import StateMachine, Term, points
+from games.machine import StateMachine, points
 from games.roles import is_random_role
 from protocol.client import PlayerClient
 from protocol.compose import Style
@@ -113,10 +113,11 @@ class MatchPlayer:
             play_clock=settings.play_clock,
             scramble=settings.scramble,
             seed=random.Random(self._seed(pairing)).getrandbits(32),
+            rules=sheet.rulesheet,
         )
         agents = self._agents_for(sum(contender.kind == "agent" for contender in contenders))
         clients = asyncio.run(self._referee(machine, sheet, seats, contenders, agents, record, pairing, opening))
-        first = _first_to_choose(machine, seats, record.moves, len(opening))
+        first = _first_to_choose(record, seats)
         turns = [self._turns(clients[role], record, role) for role in seats]
         yield result_of(pairing, sheet, seats, contenders, record, time.monotonic() - begin, first, turns)
 
@@ -192,11 +193,9 @@ class MatchPlayer:
                     clients[role] = RandomMove(f"{self._seed(pairing)} {role} {contender.seed}")
                 else:
                     clients[role] = FirstMove()
-            participants = [
-                Participant(role, record.players[index], clients.get(index)) for index, role in enumerate(machine.roles)
-            ]
+            by_role = [clients.get(role) for role in range(len(machine.roles))]
             moves = [tuple(joint_move) for joint_move in opening]
-            await Referee(machine, sheet.rulesheet, scrambler, participants, record, opening=moves).run()
+            await Referee(machine, scrambler, by_role, record, opening=moves).run()
         return clients
 
 
@@ -204,16 +203,12 @@ def _read(opening: TextOpening) -> Opening:
     return [[read_one(move) for move in joint_move] for joint_move in opening]
 
 
-def _first_to_choose(
-    machine: StateMachine, seats: Sequence[int], moves: Sequence[tuple[Term, ...]], opening_plies: int
-) -> int | None:
+def _first_to_choose(record: MatchRecord, seats: Sequence[int]) -> int | None:
     """The seat that was the first to have a choice after the opening; None if several were at once, or none."""
-    state = after(machine, moves[:opening_plies])
-    for joint_move in moves[opening_plies:]:
-        choosing = [seat for seat, role in enumerate(seats) if len(machine.legal(state, role)) > 1]
+    for position in record.positions[record.opening_plies :]:
+        choosing = [seat for seat, role in enumerate(seats) if len(position.legal.get(role, ())) > 1]
         if choosing:
             return choosing[0] if len(choosing) == 1 else None
-        state = machine.next(state, joint_move)
     return None
 
 

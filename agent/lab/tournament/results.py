@@ -13,9 +13,9 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from agent.errors import InputError
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.turns import Turns
-from agent.refereeing.record import MatchRecord, Outcome
+from agent.record.match import Ending, MatchRecord
+from agent.record.spelling import spell, spell_all
 from agent.sheet import Sheet
-from protocol.kif import write
 from protocol.scramble import ScrambleStyle
 
 LARGEST = 1 << 53
@@ -73,7 +73,7 @@ class MatchResult:
     """Digest of the rulesheet's text."""
     roles: list[str]
     """Names of roles, by seat."""
-    outcome: Outcome
+    outcome: Ending
     """`finished`, or `stalled` where a role had no legal move before the end."""
     goals: list[int | None]
     """By seat; None where the rules give no value. Empty unless the match finished."""
@@ -114,8 +114,8 @@ def result_of(
     turns: list[Turns | None],
 ) -> MatchResult:
     """Returns the result of a match. `seats` are the indices of the roles that are not nature's."""
-    by_role = {write(record.roles[role]): seat for seat, role in enumerate(seats)}
-    moves = [[write(move) for move in joint_move] for joint_move in record.moves]
+    by_role = {spell(record.roles[role]): seat for seat, role in enumerate(seats)}
+    moves = list(map(spell_all, record.moves))
     return MatchResult(
         pairing.game,
         pairing.round,
@@ -123,11 +123,11 @@ def result_of(
         specs=[contender.spec for contender in contenders],
         rules=digest(sheet),
         roles=list(by_role),
-        outcome=record.outcome,
+        outcome="finished" if record.outcome == "finished" else "stalled",
         goals=[record.goals[role] for role in seats] if record.goals else [],
         opening=moves[: record.opening_plies],
         moves=moves[record.opening_plies :],
-        errors=[{"seat": by_role[write(error.role)], **error.as_json()} for error in record.errors],
+        errors=[{"seat": by_role[spell(error.role)], **error.as_json()} for error in record.errors],
         seconds=round(seconds, 3),
         chose_first=chose_first,
         turns=turns,

@@ -16,15 +16,15 @@ from typing import Any
 from agent.lab.tournament.contenders import Contender
 from agent.lab.tournament.results import MatchResult, Settings
 from agent.lab.tournament.standings import Standings
+from agent.record.match import PlayerError
+from agent.record.spelling import DamagedError, read_terms, reading, spell_all
 from agent.web.gallery import key_of
 from agent.web.tournaments import MOST_MATCHES, ShownTournament
 from agent.web.transcript import Transcript
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import GameError, StateMachine
-from protocol.kif import read_one, write
 from protocol.sheets import read_rulesheet
-from protocol.terms import TextError
 
 log = logging.getLogger(__name__)
 
@@ -127,8 +127,9 @@ class TournamentPage(ShownTournament):
             if result is None or result.game not in self.sources:
                 return None
             try:
-                transcript = replay(key, result, self.sources[result.game], self.settings)
-            except (GameError, TextError, TypeError) as error:
+                with reading():
+                    transcript = replay(key, result, self.sources[result.game], self.settings)
+            except (GameError, DamagedError) as error:
                 log.warning("%s: a match of %s cannot be followed: %s", self.title, result.game, error)
                 return None
             self._replays[key] = transcript
@@ -138,34 +139,32 @@ class TournamentPage(ShownTournament):
 
 
 def replay(key: str, result: MatchResult, source: str, settings: Settings) -> Transcript:
-    """Returns a match with all its positions. Raises `GameError`, `TextError` and `TypeError` where its moves do not
-    suit the rules."""
+    """Returns a match with all its positions. Raises `GameError`, `ValueError`, `TypeError` or `KeyError` where its
+    moves do not suit the rules."""
     machine = _machine(source)
-    by_role = dict(zip(result.roles, result.seats, strict=True))
-    names = [write(role) for role in machine.roles]
+    players = dict(zip(result.roles, result.seats, strict=True))
+    # Goals of nature's roles are not kept.
+    goals = dict(zip(result.roles, result.goals, strict=False))
+    names = spell_all(machine.roles)
     transcript = Transcript(
-        key,
         f"{result.game}, round {result.round}",
+        f"{result.game}.{result.round}",
         machine.roles,
-        [by_role.get(name, REFEREE) for name in names],
-        start_clock=settings.start_clock,
-        play_clock=settings.play_clock,
+        tuple(players.get(name, REFEREE) for name in names),
+        settings.start_clock,
+        settings.play_clock,
         rules=read_rulesheet(source),
+        errors=list(map(PlayerError.from_json, result.errors)),
+        key=key,
     )
     state = machine.initial()
     transcript.reach(machine.facts(state))
     for joint_move in (*result.opening, *result.moves):
-        moves = tuple(map(read_one, joint_move))
+        moves = read_terms(joint_move)
         state = machine.next(state, moves)
         transcript.move(moves)
         transcript.reach(machine.facts(state))
-    transcript.errors = [
-        {name: error.get(name) for name in ("role", "step", "request", "kind", "detail")} for error in result.errors
-    ]
-    goals = dict(zip(result.roles, result.goals, strict=False))
-    finished = result.outcome == "finished"
-    # Goals of nature's roles are not kept.
-    transcript.end("finished" if finished else "stalled", [goals.get(name) for name in names] if finished else [])
+    transcript.end(result.outcome, [goals.get(name) for name in names] if goals else [])
     return transcript
 
 

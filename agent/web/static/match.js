@@ -178,9 +178,8 @@ export class Match {
     for (const action of [this.again, this.swap]) action.hidden = !match.again;
     this.swap.hidden ||= match.roles.length < 2;
     this.end.hidden = !match.again || match.outcome !== "running" || match.players.includes("human");
-    const kept = match.outcome !== "running" && this.steps.every((step) => step.known && (step.moves || step.ply === 0));
-    this.record.hidden = !kept;
-    this.next.hidden = !match.again && !kept;
+    this.record.hidden = match.outcome === "running";
+    this.next.hidden = !match.again && this.record.hidden;
     this.again.classList.toggle("primary", match.outcome !== "running");
   }
 
@@ -338,11 +337,16 @@ export class Match {
     return this.plot.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
   }
 
+  /** Returns the move that a role has made or answered in a position; undefined where it has not yet. */
+  played(step, index) {
+    return step.answers[index] ?? this.steps[step.ply + 1]?.moves?.[index];
+  }
+
   showThoughts() {
     const step = this.steps[this.shown];
     const range = this.range();
     const panels = this.match.roles
-      .map((role, index) => (says(step.thinking[index]) ? thinkingPanel(role, index, step.thinking[index], step.answers[index], range) : null))
+      .map((role, index) => (says(step.thinking[index]) ? thinkingPanel(role, index, step.thinking[index], this.played(step, index), range) : null))
       .filter((panel) => panel !== null);
     const thinkers = this.match.own.length || this.steps.some((one) => Object.keys(one.thinking).length);
     this.thinking.hidden = !panels.length && (this.match.outcome !== "running" || !thinkers);

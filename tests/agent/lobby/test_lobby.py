@@ -26,7 +26,6 @@ from agent.lobby.checker import Checker
 from agent.lobby.site import LobbySite
 from agent.web.access import TOKEN_HEADER, Access
 from agent.web.hosting import serve_here
-from agent.web.records import as_record
 from agent.web.transcript import Transcript
 from games import rulesheets
 from games.child_process import Bounds
@@ -212,13 +211,12 @@ async def test_too_many_at_once_are_refused(page: Page, monkeypatch: pytest.Monk
 
 async def test_record_is_opened_shown_and_downloaded_again(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is shown as it was written; anything else is no record; the oldest opened ones make room."""
-    transcript = Transcript("k", "game", ("a",), ("me",), start_clock=1, play_clock=1, match_id="m")
+    transcript = Transcript("game", "m", ("a",), ("me",), 1, 1, key="k")
     transcript.reach(frozenset([("f", "1")]))
     transcript.move(("go",))
     transcript.reach(frozenset([("f", "2")]))
     transcript.end("finished", [100])
-    record = as_record(transcript)
-    assert record is not None
+    record = transcript.as_json()
     key = (await page.post("/page/lobby/records", record))["key"]
     view = await page.get(f"/page/matches/{key}")
     assert (view["outcome"], view["goals"], view["plies"], view["again"]) == ("finished", [100], 1, False)

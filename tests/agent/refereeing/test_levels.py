@@ -6,8 +6,8 @@ import pytest
 
 from agent.cli import main
 from agent.commands.options import WRONG_INPUT
+from agent.record.match import MatchRecord
 from agent.refereeing.hosting import host_match
-from agent.refereeing.record import MatchRecord
 from tests.processes import throttled
 
 

@@ -15,9 +15,9 @@ from aiohttp import web
 
 from agent.playing.messages import Checkpoint, Unseen
 from agent.playing.reference import Reference
+from agent.record.match import AGAIN_SECONDS, MatchRecord
 from agent.refereeing.local_player import LocalPlayer
-from agent.refereeing.record import AGAIN_SECONDS, MatchRecord
-from agent.refereeing.referee import MatchWatcher, Participant, Referee
+from agent.refereeing.referee import MatchWatcher, Referee
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -111,8 +111,8 @@ async def open_referee(
     rulesheet = read_rulesheet(source)
     machine = Interpreter(check(rulesheet))
     scrambler = make_scrambler(scramble, 7)
-    participants = []
-    for role, player in zip(machine.roles, players, strict=True):
+    clients: list[PlayerClient | None] = []
+    for player in players:
         connection = None
         if player is not None:
             if player in ("random", "legal"):
@@ -123,10 +123,10 @@ async def open_referee(
                 url = await stack.enter_async_context(served(player))
             style = "dresden" if scramble == "dresden" else "ggp-base"
             connection = await stack.enter_async_context(PlayerClient(url, style=style, connect_timeout=CLOCK))
-        participants.append(Participant(role, "player", connection))
-    names = tuple(participant.player for participant in participants)
-    record = MatchRecord("game", "match.1", machine.roles, names, CLOCK, CLOCK, scramble, 7)
-    return Referee(machine, rulesheet, scrambler, participants, record)
+        clients.append(connection)
+    names = ("player",) * len(clients)
+    record = MatchRecord("game", "match.1", machine.roles, names, CLOCK, CLOCK, scramble, 7, rulesheet)
+    return Referee(machine, scrambler, clients, record)
 
 
 def tic_tac_toe() -> str:
@@ -224,7 +224,7 @@ async def test_late_player_is_replaced_at_the_deadline() -> None:
     async with AsyncExitStack() as stack:
         referee = await open_referee(stack, tic_tac_toe(), ["legal", "legal"])
         hurried = await stack.enter_async_context(Hurried(await stack.enter_async_context(served(answer))))
-        referee._participants[1] = Participant("o", "late", hurried)
+        referee._clients[1] = hurried
         record = await referee.run()
     late = [error for error in record.errors if error.kind == "late"]
     assert [(error.role, error.step, error.request) for error in late] == [("o", 1, "play")]
@@ -383,7 +383,7 @@ async def test_interrupted_match_is_aborted(monkeypatch: pytest.MonkeyPatch) -> 
         match.cancel()
         with pytest.raises(asyncio.CancelledError):
             await match
-    assert referee.record.outcome == "aborted"
+    assert referee.record.as_json()["outcome"] == "aborted"
     assert "ABORT match.1" in heard[-1]
 
 
@@ -433,9 +433,9 @@ async def local_match(
         players = [None, second if isinstance(second, str) else None]
         referee = await open_referee(stack, source or tic_tac_toe(), players)
         referee._opening = tuple(opening)
-        referee._participants[0] = Participant("x", "local", first)
+        referee._clients[0] = first
         if not isinstance(second, str):
-            referee._participants[1] = Participant("o", "local", second)
+            referee._clients[1] = second
         return await referee.run()
 
 
@@ -507,7 +507,7 @@ async def test_local_player_that_keeps_the_clock_is_cut_short() -> None:
     slow = Slow()
     async with AsyncExitStack() as stack:
         referee = await open_referee(stack, DEAD_END, [None])
-        referee._participants[0] = Participant("a", "slow", slow)
+        referee._clients[0] = slow
         referee.record.play_clock = 0
         record = await referee.run()
     assert [error.kind for error in record.errors] == ["late"]
@@ -545,7 +545,7 @@ async def test_person_is_asked_at_once_after_taking_back() -> None:
     async with AsyncExitStack() as stack:
         referee = await open_referee(stack, tic_tac_toe(), [None, answer])
         person = Local(choose)
-        referee._participants[0] = Participant("x", "human", person)
+        referee._clients[0] = person
         # Who waits for the other waits for this clock.
         referee.record.start_clock = 30
         referee.record.take_back(0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.lab.tournament.engine_player import EnginePlayer
-from agent.refereeing.record import MatchRecord
-from agent.refereeing.referee import Participant, Referee
+from agent.record.match import MatchRecord
+from agent.refereeing.referee import Referee
 from agent.search.kernel_groups import kernel_groups, playing
 from agent.search.registry import engines_for
 from games import families
@@ -37,9 +37,8 @@ async def test_plays_a_match_by_its_engine(machine_of: Compile) -> None:
     machine = machine_of(HEAP)
     first, second = player(machine, 0), player(machine, 1)
     assert heaps.loaded
-    participants = [Participant("one", "heap", first), Participant("two", "heap", second)]
-    record = MatchRecord("heap", "heap.1", machine.roles, ("heap", "heap"), 10, 10, "none", 1)
-    await Referee(machine, read_rulesheet(HEAP), make_scrambler("none", 1), participants, record).run()
+    record = MatchRecord("heap", "heap.1", machine.roles, ("heap", "heap"), 10, 10, rules=read_rulesheet(HEAP))
+    await Referee(machine, make_scrambler("none", 1), [first, second], record).run()
     assert record.moves[0] == (("take", "2"), "noop")
     assert record.goals == [100, 0]
     assert not record.errors

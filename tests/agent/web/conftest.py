@@ -174,9 +174,9 @@ class Course:
         self.state: State = self.machine.initial()
         self._random = random.Random(seed)
         roles = self.machine.roles
-        players = ["agent", *["random"] * (len(roles) - 1)]
+        players = ("agent", *["random"] * (len(roles) - 1))
         self.transcript = Transcript(
-            gallery.new_key(name), name, roles, players, start_clock=30, play_clock=10, own=(0,), rules=rules
+            name, name, roles, players, 30, 10, rules=rules, key=gallery.new_key(name), own=(0,)
         )
         gallery.add(self.transcript)
         self._tell()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.refereeing.record import MatchRecord, PlayerError
+from agent.record.match import MatchRecord, PlayerError
 from agent.search.engine import Opinion, Score
 from agent.web.gallery import Gallery
 from games import rulesheets
@@ -42,17 +42,16 @@ def write_record(path: Path, source: str, seed: int = 3) -> MatchRecord:
     """Writes the record of a random match."""
     rules = read_rulesheet(source)
     machine = Interpreter(check(rules))
-    record = MatchRecord(path.stem, f"match.{path.stem}", machine.roles, ("random", "random"), 30, 5, "none", seed)
-    record.seconds = [[] for _ in machine.roles]
-    record.states.append(machine.facts(machine.initial()))
+    record = MatchRecord(
+        path.stem, f"match.{path.stem}", machine.roles, ("random", "random"), 30, 5, seed=seed, rules=rules
+    )
+    record.reach(machine.facts(machine.initial()))
     for _, joint_move, state in random_match(machine, random.Random(seed)):
-        record.moves.append(joint_move)
-        record.states.append(machine.facts(state))
-        for seconds in record.seconds:
-            seconds.append(0.25)
-    record.goals = goals(machine, state)
-    record.outcome = "finished"
-    record.errors.append(PlayerError(machine.roles[0], 1, "play", "late", "no reply within 5 s"))
+        record.think(0, Opinion(joint_move[0], Score(50.0)), "engine", "")
+        record.move(joint_move, [0.25 for _ in machine.roles])
+        record.reach(machine.facts(state))
+    record.end("finished", goals(machine, state))
+    record.blame(PlayerError(machine.roles[0], 1, "play", "late", "no reply within 5 s"))
     path.write_text(json.dumps(record.as_json()))
     return record
 
@@ -184,11 +183,13 @@ async def test_replay_is_stepped_through_by_keys(windows: Windows, tmp_path: Pat
         marks = page.locator(".diagram [data-square] .x")
         assert await marks.count() == last
         await window.see(".errors li:has-text('late at step 1')")
+        assert await page.locator(".thought").count() == 0
         for key, ply in (("ArrowLeft", last - 1), ("ArrowLeft", last - 2), ("ArrowRight", last - 1), ("Home", 0)):
             await page.keyboard.press(key)
             await window.see(f".match[data-ply='{ply}']")
             assert await marks.count() == ply
             assert page.url.endswith(f"/{ply}")
+            assert (await page.locator(".thought .best").inner_text()).startswith("played ")
         await page.keyboard.press("ArrowLeft")
         await page.keyboard.press("ArrowRight")
         await window.see(".match[data-ply='1'] ins.fact.new")

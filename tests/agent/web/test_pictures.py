@@ -37,7 +37,7 @@ async def drawn() -> AsyncIterator[Pictures]:
 def taken_up(rules: tuple[Term, ...], key: str) -> Transcript:
     """A match of tic-tac-toe of which only the third position was seen, with these rules."""
     machine = own_interpreter("tic_tac_toe")
-    transcript = Transcript(key, "g", machine.roles, ("a", "b"), start_clock=1, play_clock=1, rules=rules)
+    transcript = Transcript("g", "g", machine.roles, ("a", "b"), 1, 1, rules=rules, key=key)
     state = machine.initial()
     for _ in range(2):
         moves = tuple(machine.legal(state, role)[0] for role in range(2))

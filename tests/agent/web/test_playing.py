@@ -11,8 +11,8 @@ import pytest
 
 from agent.errors import InputError
 from agent.refereeing.hosting import Hosting
-from agent.refereeing.record import MatchRecord
 from agent.refereeing.referee import MatchWatcher
+from agent.web.transcript import Transcript
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -30,9 +30,11 @@ class Table:
     def __init__(self, game: str, players: tuple[str, ...], human_clock: float | None = None, port: int = 0) -> None:
         rules = read_rulesheet(rulesheets.text(game))
         self.machine: StateMachine = Interpreter(check(rules))
-        self.record = MatchRecord(game, f"match.{game}", self.machine.roles, players, 600, 600, "none", 1)
+        self.record = Transcript(
+            game, f"match.{game}", self.machine.roles, players, 600, 600, seed=1, rules=rules, key=game
+        )
         self.opened: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.hosting = Hosting(rules, self.machine, (), self.record, MatchWatcher(), port, human_clock, self._take)
+        self.hosting = Hosting(self.machine, (), self.record, MatchWatcher(), port, human_clock, self._take)
 
     def _take(self, text: str) -> None:
         if text.startswith("play here: ") and not self.opened.done():
@@ -78,7 +80,6 @@ async def test_game_is_won_by_clicks(windows: Windows) -> None:
     assert table.record.outcome == "finished"
     assert table.record.goals == [100, 0]
     assert table.record.errors == []
-    assert len(table.record.thoughts) == len(table.record.states)
 
 
 @pytest.mark.e2e

@@ -13,7 +13,7 @@ from games.machine import Term
 
 def seated(**options: object) -> tuple[Transcript, Seat]:
     """Returns a new match and its seat."""
-    transcript = Transcript("key", "game", ("a", "b"), ("human", "random"), start_clock=1, play_clock=1)
+    transcript = Transcript("game", "m", ("a", "b"), ("human", "random"), 1, 1, key="key")
     return transcript, Seat(transcript, **options)  # type: ignore[arg-type]
 
 

@@ -70,7 +70,7 @@ async def read(session: aiohttp.ClientSession, address: str) -> Any:
 def small_match(gallery: Gallery) -> Transcript:
     """Adds a match with one move."""
     key = gallery.new_key("m/1 ü")
-    transcript = Transcript(key, "m/1 ü", ("a", "b"), ("", ""), start_clock=1, play_clock=1)
+    transcript = Transcript("m/1 ü", "m/1 ü", ("a", "b"), ("", ""), 1, 1, key=key)
     gallery.add(transcript)
     transcript.reach(frozenset([("f", "1")]))
     transcript.move((("go", "1"), "noop"))
@@ -153,7 +153,7 @@ async def test_new_page_takes_the_place_of_the_oldest(monkeypatch: pytest.Monkey
             assert (await socket.receive_json())["matches"] == []
         for socket in sockets[:2]:
             assert (await asyncio.wait_for(socket.receive(), 60)).type == aiohttp.WSMsgType.CLOSED
-        gallery.add(Transcript(gallery.new_key("m"), "m", ("a",), ("",), start_clock=1, play_clock=1))
+        gallery.add(Transcript("m", "m", ("a",), ("",), 1, 1, key=gallery.new_key("m")))
         for socket in sockets[2:]:
             assert (await socket.receive_json())["matches"][0]["game"] == "m"
             await socket.close()
@@ -300,7 +300,7 @@ async def test_positions_before_a_restart_are_worked_out(known: str, expected: l
     """They are computed from moves and rules, if that leads to the later known position."""
     gallery = Gallery()
     rules = read_rulesheet(COUNTING)
-    transcript = Transcript(gallery.new_key("m"), "m", ("a",), ("",), start_clock=1, play_clock=1, rules=rules)
+    transcript = Transcript("m", "m", ("a",), ("",), 1, 1, rules=rules, key=gallery.new_key("m"))
     gallery.add(transcript)
     for amount in ("1", "0", "1"):
         transcript.move((("add", amount),))

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.record import match as matches
+from agent.record.thinking import MOST_SAMPLES, Thinking
 from agent.search.engine import Candidate, Opinion, Score
 from agent.web import gallery as galleries
 from agent.web import records as record_files
@@ -16,7 +18,6 @@ from agent.web import transcript as transcripts
 from agent.web.feed import Feed
 from agent.web.gallery import Gallery
 from agent.web.records import Records, read_record, save_record
-from agent.web.thinking import MOST_SAMPLES, Thinking
 from agent.web.transcript import Transcript
 from protocol.scramble import make_scrambler
 
@@ -34,7 +35,7 @@ def opinion(value: float, nodes: int = 0, *, proven: bool = False) -> Opinion:
 
 def new_transcript(key: str = "key", game: str = "game") -> Transcript:
     """Returns a new match."""
-    return Transcript(key, game, ("a", "b"), ("agent", ""), start_clock=1, play_clock=1)
+    return Transcript(game, game, ("a", "b"), ("agent", ""), 1, 1, bounded=True, key=key)
 
 
 def test_rate_and_spread_follow_from_the_reports() -> None:
@@ -123,7 +124,7 @@ def test_thinking_of_release_0_1_is_read() -> None:
 
 def test_facts_have_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """When a match has too many of them, the moves are still kept; taking back does not confuse the rest."""
-    monkeypatch.setattr(transcripts, "MOST_FACTS", 5)
+    monkeypatch.setattr(matches, "MOST_FACTS", 5)
     transcript = new_transcript()
     for number in range(4):
         transcript.reach(frozenset(("f", str(number), str(one)) for one in range(2)))
@@ -152,7 +153,7 @@ def test_finished_matches_have_bounded_room(monkeypatch: pytest.MonkeyPatch) -> 
     gallery = Gallery()
     for number in range(6):
         rules = [("fact", str(number), str(one)) for one in range(1000 if number % 2 else 1)]
-        transcript = Transcript(str(number), "m", ("r",), ("",), start_clock=1, play_clock=1, rules=rules)
+        transcript = Transcript("m", "m", ("r",), ("",), 1, 1, rules=tuple(rules), key=str(number))
         gallery.add(transcript)
         for move in range(1 if number % 2 else 1000):
             transcript.move((("go", str(move)),))

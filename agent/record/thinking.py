@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agent.bounded_json import number
+from agent.record.spelling import read_term
 from games.machine import Term
-from protocol.kif import read_one, write
+from protocol.kif import write
 
 if TYPE_CHECKING:
     # It imports NumPy, which would slow a server's start.
@@ -77,8 +78,8 @@ class Thinking:
         late = [value for seconds, value in self.samples if 2 * seconds >= self.seconds]
         return (min(late), max(late)) if late else None
 
-    def as_json(self) -> dict[str, Any] | None:
-        """Returns JSON data; None without an opinion."""
+    def as_json(self, spell: Callable[[Term], str] = write) -> dict[str, Any] | None:
+        """Returns JSON data, with moves spelled like this; None without an opinion."""
         opinion = self.opinion
         if opinion is None:
             return None
@@ -86,7 +87,7 @@ class Thinking:
         return {
             "engine": self.engine,
             "reason": self.reason,
-            "move": write(opinion.move),
+            "move": spell(opinion.move),
             **_score_as_json(opinion.score),
             "final": opinion.final,
             "spread": None if self.spread is None else [round(value, 2) for value in self.spread],
@@ -95,13 +96,13 @@ class Thinking:
             "seconds": round(self.seconds, 2),
             "candidates": [
                 {
-                    "move": write(candidate.move),
+                    "move": spell(candidate.move),
                     **_score_as_json(candidate.score),
                     "visits": candidate.visits,
                 }
                 for candidate in opinion.candidates
             ],
-            "line": [write(move) for move in opinion.line],
+            "line": list(map(spell, opinion.line)),
         }
 
     @classmethod
@@ -110,9 +111,7 @@ class Thinking:
         from agent.search.engine import MOST_CANDIDATES, Candidate, Opinion
 
         def read(text: object) -> Term:
-            if not isinstance(text, str):
-                raise ValueError("a move is no text")
-            return spelling(read_one(text))
+            return spelling(read_term(text))
 
         opinion = Opinion(
             read(data["move"]),
