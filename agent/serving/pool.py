@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import logging
 import math
-import subprocess
 from collections.abc import Callable, Collection, Coroutine, Sequence
 
 from agent.serving.clock import Instant, now
 from agent.serving.processes import Process
 from agent.serving.starting import REFERENCE, SEARCH, SPARES, Kind, start_process
 from games import kernel_cache
+from games.child_process import ChildProcess
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Spares:
                 return spare
         return None
 
-    def start(self, early: Sequence[subprocess.Popen[bytes]], delay: float) -> None:
+    def start(self, early: Sequence[ChildProcess], delay: float) -> None:
         """Begins to keep a spare, after `delay` seconds; `early` are running processes."""
         self._count += len(early)
         self.spares = [Process(self._kind, child) for child in early]
@@ -223,7 +223,7 @@ class Pool:
         self,
         memory: int,
         matches: int,
-        early: Sequence[subprocess.Popen[bytes]] = (),
+        early: Sequence[ChildProcess] = (),
         on_unloadable: Callable[[], None] = lambda: None,
     ) -> None:
         """`memory` bounds the processes of a match, in bytes; `early` are running references.

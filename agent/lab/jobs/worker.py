@@ -49,7 +49,7 @@ def start_worker(session: bytes, cores: Cores, calibrate: Callable[[], float] | 
     `NoFreeCoresError`. To be called in the main thread.
     """
     # Not forked: the caller may have threads that hold locks. It has children because it compiles.
-    return ChildProcess(_work, session, cores, calibrate, method="spawn", may_have_children=True)
+    return ChildProcess(_work, session, cores, calibrate, method="spawn")
 
 
 def pickled(session: JobSession[Any, Any]) -> bytes:
