@@ -115,8 +115,8 @@ class ChildProcess:
         It stays in its parent's process group, and leaves Ctrl-C to it.
 
         A spawned one starts afresh, without anything of the current folder; `work` may be `module:function`. It leads
-        a session, which Ctrl-C does not reach, and its process group ends with it. It reads nothing, and
-        all that it prints goes to the descriptor `errors`: it must not get between its parent's output.
+        a session, which Ctrl-C does not reach, and its process group ends with it. Its input is empty, and what it
+        prints goes to the descriptor `errors`: it must not get between its parent's output.
         """
         self._bounds = bounds
         self._spawned = method == "spawn"
@@ -200,7 +200,8 @@ class ChildProcess:
             while self.status is None and time.monotonic() < deadline:
                 time.sleep(_LOOK_SECONDS)
         self._reap()
-        self.pipe.close()
+        with self._reaping:
+            self.pipe.close()
 
     def _look(self, options: int = 0) -> None:
         """Waits for the end of the process, unless with WNOHANG."""
@@ -287,7 +288,7 @@ def end_with_parent(line: int, number: signal.Signals, pid: int | None = None) -
 
 def _spawn(pipe: int, line: int, ended_by: signal.Signals, work: Callable[..., object] | str, errors: int) -> int:
     # The last word is for people who look at processes.
-    name = work if isinstance(work, str) else f"{work.__module__}:{getattr(work, '__qualname__', '')}"
+    name = work if isinstance(work, str) else work.__module__
     return os.posix_spawn(
         sys.executable,
         (sys.executable, "-c", _BEGIN, *map(str, (pipe, line, int(ended_by))), name),
@@ -314,7 +315,6 @@ class AsyncEnd(ABC):
 
     def __init__(self, child: ChildProcess, name: str, most_bytes: int, most_unread: int) -> None:
         """`most_bytes` bounds a message from the child, `most_unread` the number of those that it has not read."""
-        # Deferred: see above.
         import asyncio
 
         self.child = child
@@ -325,6 +325,8 @@ class AsyncEnd(ABC):
         self._writing = memoryview(b"")
         self._reading = bytearray()
         self._open = True
+        self.error: Exception | None = None
+        """Error that has ended the child's work, if it told one."""
         self._descriptor = child.pipe.fileno()
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         os.set_blocking(self._descriptor, False)
@@ -394,6 +396,7 @@ class AsyncEnd(ABC):
             (length,) = _HEADER.unpack_from(self._reading)
             if not 0 <= length <= self._most_bytes:
                 self._close(f"reports {length} bytes at once")
+                return
             end = _HEADER.size + length
             if len(self._reading) < end:
                 return
@@ -406,7 +409,8 @@ class AsyncEnd(ABC):
 
     def _take(self, message: object) -> None:
         if isinstance(message, _Raised):
-            log.error("%s %d has failed", self._name, self.child.pid, exc_info=message.error)
+            self.error = message.error
+            log.error("%s %d has failed", self._name, self.child.pid, exc_info=self.error)
         elif message is not None:
             # A work without a result ends with that.
             self.take(message)
@@ -429,7 +433,7 @@ def begin() -> NoReturn:
 
 def _main(pipe: Connection, task: Callable[[], _Task]) -> NoReturn:
     be_killed_sooner()
-    status, bounds = 0, Bounds()
+    status, bounds = 1, Bounds()
     try:
         bounds, work, arguments = task()
         _apply(bounds)
@@ -437,7 +441,7 @@ def _main(pipe: Connection, task: Callable[[], _Task]) -> NoReturn:
             module, _, name = work.partition(":")
             work = getattr(importlib.import_module(module), name)
         # Protocol 5 writes arrays without copying them.
-        message = pickle.dumps(work(pipe, *arguments), protocol=5)
+        message, status = pickle.dumps(work(pipe, *arguments), protocol=5), 0
     except MemoryError as error:
         # The report needs memory, too.
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)

@@ -53,7 +53,7 @@ class Child(AsyncEnd):
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - TAIL))
             words = errors.read().decode(errors="replace").strip()
         status = self.child.status
-        return (words or f"the process ended with status {status}") if status else None
+        return (words or str(self.error or f"the process ended with status {status}")) if status else None
 
     async def stop(self) -> None:
         """Ends it as Ctrl-C does, or else kills it."""
