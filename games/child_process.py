@@ -120,6 +120,7 @@ class ChildProcess:
         """
         self._bounds = bounds
         self._spawned = method == "spawn"
+        task = pickle.dumps((bounds, work, arguments), protocol=5) if self._spawned else b""
         self._status: int | None = None
         self._reaped = False
         self._reaping = threading.Lock()
@@ -143,7 +144,7 @@ class ChildProcess:
         if self._spawned:
             # It may be dead already.
             with contextlib.suppress(ConnectionError):
-                self.pipe.send_bytes(pickle.dumps((bounds, work, arguments), protocol=5))
+                self.pipe.send_bytes(task)
 
     @property
     def status(self) -> int | None:

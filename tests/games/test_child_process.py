@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +31,7 @@ from games.child_process import (
     wait_for_any,
 )
 from games.machine import LimitError, RulesError
-from tests.processes import PATIENCE, runs, until
+from tests.processes import PATIENCE, children_of, runs, until
 
 
 @pytest.fixture
@@ -181,6 +182,14 @@ def test_name_of_a_work_and_status_of_a_command(start: Callable[..., ChildProces
     child = start("tests.games.test_child_process:exit_with", 7, method="spawn")
     until(lambda: child.status is not None)
     assert child.status == 7
+
+
+def test_what_cannot_be_sent_starts_nothing(start: Callable[..., ChildProcess]) -> None:
+    """The error is that of the argument, and no process is left."""
+    before = children_of(os.getpid())
+    with pytest.raises(TypeError, match="pickle"):
+        start(exit_with, threading.Lock(), method="spawn")
+    assert children_of(os.getpid()) == before
 
 
 def surroundings(_pipe: Connection) -> tuple[list[str], int]:
