@@ -7,7 +7,8 @@ The pipe's end tells a dead child from a slow one. Its parent's end waits (`Chil
 A child ends when its parent does, in whatever way. It holds one end of a second pipe, its line, in which nothing is
 ever written. When the other end is closed, as all of a process's files are when it ends, the kernel sends the child a
 signal (F_SETSIG in fcntl(2)). That also ends a child that is stopped, or deep in native code, which asks no more for
-its parent. And the thread that started it may end before, unlike with PR_SET_PDEATHSIG of prctl(2).
+its parent. And the thread that started it may end before, unlike with PR_SET_PDEATHSIG of prctl(2). The line is made
+once there is a child, and sent to it: one that is stopped before its first step has no copy of the other end.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import recv_handle, send_handle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -126,25 +128,24 @@ class ChildProcess:
         self._reaping = threading.Lock()
         self.pipe, theirs = multiprocessing.Pipe()
         """This process's end of the pipe."""
-        line, self._line = os.pipe()
         try:
             if self._spawned:
-                self.pid = _spawn(theirs.fileno(), line, ended_by, work, errors)
+                self.pid = _spawn(theirs.fileno(), work, errors)
             else:
-                self.pid = self._fork(theirs, line, ended_by, lambda: (bounds, work, arguments))
-            # As the child does: it may be stopped before it comes to that, or this process killed.
-            end_with_parent(line, ended_by, self.pid)
+                self.pid = self._fork(theirs, lambda: (bounds, work, arguments))
         except OSError:
             self.pipe.close()
-            os.close(self._line)
             raise
         finally:
             theirs.close()
-            os.close(line)
-        if self._spawned:
-            # It may be dead already.
-            with contextlib.suppress(ConnectionError):
+        line, self._line = os.pipe()
+        end_with_parent(line, ended_by, self.pid)
+        # It may be dead already.
+        with contextlib.suppress(ConnectionError):
+            send_handle(self.pipe, line, self.pid)
+            if self._spawned:
                 self.pipe.send_bytes(task)
+        os.close(line)
 
     @property
     def status(self) -> int | None:
@@ -230,7 +231,7 @@ class ChildProcess:
             return ChildLostError(f"ended by signal {-self._status}")
         return ChildLostError(f"ended with status {self._status}")
 
-    def _fork(self, theirs: Connection, line: int, ended_by: signal.Signals, task: Callable[[], _Task]) -> int:
+    def _fork(self, theirs: Connection, task: Callable[[], _Task]) -> int:
         with warnings.catch_warnings():
             # Python warns of forking with threads; see above.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -241,8 +242,6 @@ class ChildProcess:
             return pid
         try:
             self.pipe.close()
-            os.close(self._line)
-            end_with_parent(line, ended_by)
             # A terminal sends Ctrl-C to all processes; the parent handles it.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             _main(theirs, task)
@@ -287,12 +286,12 @@ def end_with_parent(line: int, number: signal.Signals, pid: int | None = None) -
         os.kill(pid, number)
 
 
-def _spawn(pipe: int, line: int, ended_by: signal.Signals, work: Callable[..., object] | str, errors: int) -> int:
+def _spawn(pipe: int, work: Callable[..., object] | str, errors: int) -> int:
     # The last word is for people who look at processes.
     name = work if isinstance(work, str) else work.__module__
     return os.posix_spawn(
         sys.executable,
-        (sys.executable, "-c", _BEGIN, *map(str, (pipe, line, int(ended_by))), name),
+        (sys.executable, "-c", _BEGIN, str(pipe), name),
         module_environment(),
         file_actions=(
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -300,7 +299,6 @@ def _spawn(pipe: int, line: int, ended_by: signal.Signals, work: Callable[..., o
             (os.POSIX_SPAWN_DUP2, errors, 2),
             # To itself: it stays open.
             (os.POSIX_SPAWN_DUP2, pipe, pipe),
-            (os.POSIX_SPAWN_DUP2, line, line),
         ),
         setsid=True,
         setsigmask=(),
@@ -424,15 +422,18 @@ _Task = tuple[Bounds, Callable[..., object] | str, tuple[object, ...]]
 
 def begin() -> NoReturn:
     """Runs a child in a new interpreter."""
-    descriptor, line, number = map(int, sys.argv[1:4])
-    for inherited in (descriptor, line):
-        os.set_inheritable(inherited, False)
-    end_with_parent(line, signal.Signals(number))
-    pipe = Connection(descriptor)
+    pipe = Connection(int(sys.argv[1]))
+    os.set_inheritable(pipe.fileno(), False)
     _main(pipe, pipe.recv)
 
 
 def _main(pipe: Connection, task: Callable[[], _Task]) -> NoReturn:
+    try:
+        # The line, which stays open.
+        recv_handle(pipe)
+    except (EOFError, OSError):
+        # The parent has ended before it could send it.
+        os._exit(1)
     be_killed_sooner()
     status, bounds = 1, Bounds()
     try:

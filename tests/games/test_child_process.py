@@ -216,9 +216,7 @@ def test_spawned_child_imports_nothing_of_the_current_folder(
 
 def have_a_child(pipe: Connection) -> None:
     """Starts a child of its own, sends its process id, and goes on."""
-    child = ChildProcess(wait_for_a_signal, True)
-    child.receive()
-    pipe.send(child.pid)
+    pipe.send(ChildProcess(sleep).pid)
     time.sleep(600)
 
 
@@ -233,11 +231,9 @@ def die_with_a_new_child(pipe: Connection) -> None:
 def test_children_end_with_their_parent(
     start: Callable[..., ChildProcess], method: Literal["fork", "spawn"], stopped: bool
 ) -> None:
-    """A killed process leaves no children behind, stopped ones neither."""
-    parent = start(have_a_child, method=method)
+    """A killed process leaves no children behind, not even those that were stopped before their first step."""
+    parent = start(stop_a_new_child if stopped else have_a_child, method=method)
     grandchild = parent.receive()
-    if stopped:
-        os.kill(grandchild, signal.SIGSTOP)
     os.kill(parent.pid, signal.SIGKILL)
     until(lambda: not runs(grandchild))
 
@@ -261,6 +257,14 @@ def test_child_outlives_the_thread_that_started_it(start: Callable[..., ChildPro
         child = threads.submit(start, sleep).result()
     time.sleep(0.1)
     assert runs(child.pid)
+
+
+def stop_a_new_child(pipe: Connection) -> None:
+    """Stops a child of its own at once, sends its process id, and goes on."""
+    child = ChildProcess(sleep)
+    os.kill(child.pid, signal.SIGSTOP)
+    pipe.send(child.pid)
+    time.sleep(600)
 
 
 def have_a_strange_child(pipe: Connection) -> None:
