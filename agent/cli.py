@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from multiprocessing.connection import Connection
 
 from agent.commands import inspect, match, ping, play, replay, serve, validate
 from agent.commands.completion import add_completion
@@ -33,6 +36,12 @@ def main(argv: Sequence[str] | None = None, parser: argparse.ArgumentParser | No
         # What reads the output has seen enough, as `head` has. What is left in the buffer goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return UNREAD
+
+
+def run(pipe: Connection, *arguments: str) -> None:
+    """Runs one command in a child process; each line that it prints is a message."""
+    with contextlib.redirect_stdout(_Messages(pipe)):
+        sys.exit(main(arguments))
 
 
 def _main(argv: Sequence[str] | None, parser: argparse.ArgumentParser) -> int:
@@ -116,6 +125,19 @@ def make_parser() -> argparse.ArgumentParser:
     for command in LABORATORY:
         command.add(below)
     return parser
+
+
+class _Messages(io.TextIOBase):
+    """Standard output of a command in a child process."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+
+    def write(self, text: str) -> int:
+        """Sends a line; its end is written by itself."""
+        if text.strip():
+            self._pipe.send(text)
+        return len(text)
 
 
 class _PrintVersion(argparse.Action):

@@ -167,8 +167,8 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
 def _supervise(options: argparse.Namespace, listener: socket.socket) -> tuple[int, object]:
     """Keeps another process serving."""
-    from agent.processes import module_environment
     from agent.serving.supervisor import Supervisor
+    from games.child_process import module_environment
 
     result = _result(options, listener)
     if options.json is not None:

@@ -1,14 +1,13 @@
-"""The process between a match's worker and its helpers: `python -m agent.helpers.broker`.
+"""The process between a match's worker and its helpers.
 
-The worker's requests come on standard input, responses leave on standard output. It is the driver of a Ray job: when it
-ends, as it does with the worker, all actors of the match end. If Ray hangs or crashes it, the worker only misses
-answers.
+It is the driver of a Ray job: when it ends, as it does with the worker, all actors of the match end. If Ray hangs or
+crashes it, the worker only misses answers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import os
 import queue
 import resource
 import threading
@@ -29,36 +28,27 @@ STEP_SECONDS = 0.5
 """Seconds of one wait for helpers."""
 
 
-def main() -> None:
-    """The process."""
+def work(pipe: Connection) -> None:
+    """Is the broker."""
     from agent.logs import start_logging
 
-    pipe = Connection(os.dup(0)), Connection(os.dup(1))
-    # Other output must not get between the responses.
-    os.dup2(2, 1)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     start_logging()
     # Ray takes more than the worker's memory bound allows.
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-    try:
-        _Broker(*pipe).run()
-    finally:
-        # Ray's own exit waits for the cluster.
-        os._exit(0)
+    _Broker(pipe).run()
 
 
 class _Broker:
     """Passes messages between worker and helpers."""
 
-    def __init__(self, requests: Connection, responses: Connection) -> None:
-        self._requests = requests
-        self._responses = responses
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
         self._sending = threading.Lock()
 
     def run(self) -> None:
         """Runs until the worker ends, or there is no cluster."""
-        join = self._requests.recv()
+        join = self._pipe.recv()
         assert isinstance(join, Join)
         waiting: queue.SimpleQueue[Request] = queue.SimpleQueue()
         threading.Thread(target=self._receive, args=(waiting,), name="requests", daemon=True).start()
@@ -75,15 +65,13 @@ class _Broker:
             self._send(HelperFailed(first_line(error), hopeless=hopeless))
 
     def _receive(self, waiting: queue.SimpleQueue[Request]) -> None:
-        try:
+        with contextlib.suppress(EOFError, OSError):
             while True:
-                waiting.put(self._requests.recv())
-        except (EOFError, OSError):
-            os._exit(0)
+                waiting.put(self._pipe.recv())
 
     def _send(self, response: Response) -> None:
         with self._sending:
-            self._responses.send(response)
+            self._pipe.send(response)
 
 
 def _forward(waiting: queue.SimpleQueue[Request], group: HelperGroup) -> None:
@@ -99,7 +87,3 @@ def _forward(waiting: queue.SimpleQueue[Request], group: HelperGroup) -> None:
                 group.note(request)
         except Exception:
             log.exception("helpers cannot be told")
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from agent.errors import InputError, first_line
-from agent.processes import ROOT
+from games.child_process import ROOT
 
 INSTALL = "pip install 'ggp-agent[cluster]'"
 """Command that installs the extra."""

@@ -9,13 +9,12 @@ import contextlib
 import logging
 import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
-from multiprocessing.connection import Connection
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
+from agent.errors import first_line
 from agent.helpers.messages import (
     Content,
     HelperAnswer,
@@ -29,8 +28,8 @@ from agent.helpers.messages import (
     Response,
     machine_name,
 )
-from agent.processes import module_environment
 from agent.search.team import Hear, Setting, Team
+from games.child_process import ChildLostError, ChildProcess
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
@@ -39,18 +38,19 @@ log = logging.getLogger(__name__)
 FIRST_DELAY, LAST_DELAY = 2.0, 30.0
 """Seconds until a failed broker is followed by another: doubled from the first to the last."""
 
-BROKER = (sys.executable, "-m", "agent.helpers.broker")
-"""Command that starts a broker."""
+Broker: TypeAlias = Callable[..., object] | str
+"""Work of a broker's process."""
+
+BROKER = "agent.helpers.broker:work"
 
 
 class ClusterTeam(Team):
     """The helpers of a Ray cluster, if there are any."""
 
-    def __init__(self, address: str, most: int = 0, command: tuple[str, ...] = BROKER) -> None:
-        """Starts looking for at most `most` helpers (0: one on each core). `address` is for `ray.init`; `command`
-        starts a broker."""
+    def __init__(self, address: str, most: int = 0, broker: Broker = BROKER) -> None:
+        """Starts looking for at most `most` helpers (0: one on each core). `address` is for `ray.init`."""
         self._join = Join(address, most, Place(machine_name(), frozenset(os.sched_getaffinity(0))))
-        self._command = command
+        self._broker = broker
         self._changed = threading.Condition()
         self._hearing = threading.RLock()
         """Held while an engine hears an answer; reentrant, since it may ask or rest then."""
@@ -66,7 +66,7 @@ class ClusterTeam(Team):
         self._answers: dict[int, object] = {}
         self._size = 0
         self._closed = False
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
         threading.Thread(target=self._keep_broker, name="helpers", daemon=True).start()
 
     # --- the engine's side
@@ -163,48 +163,42 @@ class ClusterTeam(Team):
     def _run_broker(self) -> HelperFailed:
         """Runs a broker until it ends; returns the reason."""
         try:
-            process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=module_environment()
-            )
+            process = ChildProcess(self._broker, method="spawn")
         except OSError as error:
             return HelperFailed(f"its process cannot be started: {error}", hopeless=False)
         with self._changed:
             self._process = process
             if self._closed:
                 process.kill()
-        assert process.stdin is not None
-        assert process.stdout is not None
         ended = threading.Event()
-        requests = Connection(os.dup(process.stdin.fileno()), readable=False)
-        responses = Connection(os.dup(process.stdout.fileno()), writable=False)
-        process.stdin.close()
-        process.stdout.close()
-        sender = threading.Thread(target=self._send, args=(requests, ended), name="questions", daemon=True)
+        sender = threading.Thread(target=self._send, args=(process, ended), name="questions", daemon=True)
         sender.start()
         failed = HelperFailed("its process has ended", hopeless=False)
         try:
             while True:
-                response: Response = responses.recv()
+                response: Response | None = process.receive()
                 if isinstance(response, HelperFailed):
                     failed = response
-                else:
+                elif response is not None:
                     self._take(response)
-        except (EOFError, OSError):
+        except ChildLostError:
             pass
+        except Exception as error:
+            log.exception("the broker has failed")
+            failed = HelperFailed(first_line(error), hopeless=False)
         finally:
             process.kill()
-            process.wait()
-            responses.close()
             with self._changed:
                 ended.set()
                 self._changed.notify_all()
             sender.join()
+            process.end()
         return failed
 
-    def _send(self, requests: Connection, ended: threading.Event) -> None:
+    def _send(self, process: ChildProcess, ended: threading.Event) -> None:
         """Sends one broker everything new until it has ended."""
-        with contextlib.suppress(OSError), contextlib.closing(requests):
-            requests.send(self._join)
+        with contextlib.suppress(ChildLostError):
+            process.send(self._join)
             known: set[int] = set()
             order: Order | None = None
             note: Note | None = None
@@ -225,7 +219,7 @@ class ClusterTeam(Team):
                 if note is not None:
                     messages.append(note)
                 for message in messages:
-                    requests.send(message)
+                    process.send(message)
 
     def _take(self, response: HelperAnswer | Present) -> None:
         if isinstance(response, Present):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from agent.kernels import state
-from agent.processes import module_environment
 from agent.search.kernel_groups import KernelGroup, kernel_groups
+from games.child_process import ChildProcess
 
 MOST_STARTS = 4
 """Limit on processes for a group that end well but leave it incomplete: their sources are not those of this one."""
@@ -30,16 +28,10 @@ class KernelReport:
     """Kernel finished last."""
 
 
-def start_build(name: str) -> subprocess.Popen[bytes]:
-    """Starts `agent.kernels.build`. Raises `OSError`."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "agent.kernels.build", name],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        env=module_environment(),
-        # An interrupt at the keyboard is for the parent, with which the process ends.
-        start_new_session=True,
-    )
+def start_build(name: str) -> ChildProcess:
+    """Starts the compilation of a group. Raises `OSError`."""
+    # By its name: it loads the compiler.
+    return ChildProcess("agent.kernels.build:work", name, method="spawn")
 
 
 class KernelKeeper:
@@ -50,11 +42,11 @@ class KernelKeeper:
         names: Iterable[str] | None = None,
         *,
         groups: Mapping[str, KernelGroup] | None = None,
-        start: Callable[[str], subprocess.Popen[bytes]] = start_build,
+        start: Callable[[str], ChildProcess] = start_build,
     ) -> None:
         """`names` are the wanted groups; those that must be compiled before them are added.
 
-        `start` starts the process that compiles a group, with a pipe as its standard input.
+        `start` starts the process that compiles a group.
         """
         self._groups = groups = kernel_groups() if groups is None else groups
         self._start = start
@@ -64,7 +56,7 @@ class KernelKeeper:
             if name in wanted and after is not None:
                 wanted.add(after)
         self._missing = [name for name in groups if name in wanted]
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, ChildProcess] = {}
         self._started: Counter[str] = Counter()
         self._begin = time.monotonic()
         self.ready: set[str] = set()
@@ -80,12 +72,12 @@ class KernelKeeper:
 
     def step(self) -> set[str]:
         """Starts the next groups; returns those that have become ready, or have failed, since the last call."""
-        ended = {name: process for name, process in self._processes.items() if process.poll() is not None}
+        ended = {name: process for name, process in self._processes.items() if process.pipe.poll()}
         # Read after polling: a process writes its completion before it ends.
         settled = self._notice_complete()
         for name, process in ended.items():
             del self._processes[name]
-            _end(process)
+            fault = _end(process)
             if name not in self._missing:
                 continue
             try:
@@ -95,8 +87,8 @@ class KernelKeeper:
                 continue
             if claimed:
                 continue
-            if process.returncode:
-                settled.add(self._fail(name, f"the process that compiled it ended with status {process.returncode}"))
+            if fault:
+                settled.add(self._fail(name, f"the process that compiles it has failed: {fault}"))
             elif self._started[name] >= MOST_STARTS:
                 settled.add(self._fail(name, "it does not get complete: the sources have changed since this start"))
         for name in list(self._missing):
@@ -131,8 +123,7 @@ class KernelKeeper:
     def close(self) -> None:
         """Ends the running compilations. Kernels in the cache stay there."""
         for process in self._processes.values():
-            process.kill()
-            _end(process)
+            process.end()
         self._processes.clear()
 
     def _notice_complete(self) -> set[str]:
@@ -151,7 +142,12 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdin is not None
-    process.stdin.close()
-    process.wait()
+def _end(process: ChildProcess) -> str:
+    """Frees a process that has ended; returns why it has failed, if it has."""
+    try:
+        process.receive()
+        return ""
+    except Exception as error:
+        return str(error)
+    finally:
+        process.end()

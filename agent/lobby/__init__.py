@@ -1,6 +1,6 @@
 """The lobby: the page of `ggp-agent play`, where matches are begun by clicking.
 
-`site` is the lobby's HTTP side. `matches` and `benches` run in processes of their own (`child`), `hosted` is the entry
+`site` is the lobby's HTTP side. `matches` and `benches` run in processes of their own (`child`), `hosted` is the work
 of a match's. `checker` is a process that checks rulesheets and draws first positions. The lobby's own process never
 reads rules.
 """

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ class Bench:
     async def stop(self) -> None:
         """Ends its processes."""
         self._stopped = self._stopped or not self.done
-        await asyncio.gather(*(child.end() for child in self._children))
+        await asyncio.gather(*(child.stop() for child in self._children))
         await self._running
 
     async def _run(self, number: int, name: str, text: str, options: Sequence[str]) -> None:
@@ -73,20 +74,16 @@ class Bench:
             sheet = Path(folder) / f"{name}.kif"
             sheet.write_text(text, encoding="utf-8")
             try:
-                child = await Child.start("agent.cli", "balance", str(sheet), "--json-lines", *options)
+                told = partial(self._take, number)
+                child = Child("agent.cli:run", "balance", str(sheet), "--json-lines", *options, told=told)
                 self._children.append(child)
-                if self._stopped:
-                    await child.end()
-                try:
-                    async for line in child.output:
-                        self._reports[number] = bounded_json.loads(line.decode())
-                        self._changed(self.key)
-                except ValueError:
-                    # Nobody would read what it writes.
-                    await child.end()
                 failure = await child.wait()
             except OSError as error:
                 failure = str(error)
         self._errors[number] = None if self._stopped else failure
         # Told once the whole bench is over, too.
         asyncio.get_running_loop().call_soon(self._changed, self.key)
+
+    def _take(self, number: int, report: str) -> None:
+        self._reports[number] = bounded_json.loads(report)
+        self._changed(self.key)

@@ -39,7 +39,7 @@ class Checker:
         None for a sheet with errors."""
         async with self._turn:
             if self._child is None:
-                self._child = ChildProcess(_serve, self._bounds, method="spawn", may_have_children=True)
+                self._child = ChildProcess(_serve, self._bounds, method="spawn")
             child = self._child
             try:
                 child.send(text)

@@ -6,12 +6,11 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import tempfile
-from functools import partial
-from typing import BinaryIO, Self
+from collections.abc import Callable
+from typing import Any
 
-from agent.processes import end_with_parent, module_environment
+from games.child_process import AsyncEnd, ChildProcess
 
 END_SECONDS = 8.0
 """Seconds for a process to end by itself, with its own children."""
@@ -19,56 +18,46 @@ END_SECONDS = 8.0
 TAIL = 2000
 """Bytes of a failed process's last output that are shown."""
 
-MOST_LINE = 1 << 20
-"""Longest line of output, in bytes."""
+MOST_MESSAGE = 1 << 20
+"""Longest message, in bytes."""
 
 
-class Child:
-    """A process with pipes for its input and output; errors are kept until it has ended."""
+class Child(AsyncEnd):
+    """A process whose errors are kept until it has ended."""
 
-    def __init__(self, process: asyncio.subprocess.Process, errors: BinaryIO) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self.input = process.stdin
-        self.output = process.stdout
-        self._process = process
-        self._errors = errors
+    def __init__(self, work: str, *arguments: str, told: Callable[[Any], None] = lambda message: None) -> None:
+        """Starts `work`, a `module:function`; `told` takes its messages. Raises `OSError`."""
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        errors = self._errors.fileno()
+        child = ChildProcess(work, *arguments, method="spawn", ended_by=signal.SIGTERM, errors=errors)
+        super().__init__(child, work, MOST_MESSAGE, 1)
+        self._ended = asyncio.Event()
+        self._told = told
 
-    @classmethod
-    async def start(cls, module: str, *arguments: str) -> Self:
-        """Starts `python -m module arguments`. Raises `OSError`."""
-        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module, *arguments),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
-            env=module_environment(),
-            limit=MOST_LINE,
-            # Ctrl-C is for the lobby alone, which then ends its children.
-            start_new_session=True,
-            preexec_fn=partial(end_with_parent, signal.SIGTERM),
-        )
-        return cls(process, errors)
+    def take(self, message: Any) -> None:
+        self._told(message)
+
+    def lose(self) -> None:
+        self._ended.set()
 
     @property
     def alive(self) -> bool:
         """Whether it has not ended."""
-        return self._process.returncode is None
+        return not self._ended.is_set()
 
     async def wait(self) -> str | None:
         """Waits for its end, once; returns its last words if it has failed."""
-        status = await self._process.wait()
+        await self._ended.wait()
+        await self.end()
         with self._errors as errors:
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - TAIL))
             words = errors.read().decode(errors="replace").strip()
-        return (words or f"the process ended with status {status}") if status else None
+        status = self.child.status
+        return (words or str(self.error or f"the process ended with status {status}")) if status else None
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """Ends it as Ctrl-C does, or else kills it."""
-        for number, seconds in ((signal.SIGINT, END_SECONDS), (signal.SIGKILL, None)):
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(number)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), seconds)
-                return
+        self.child.kill(signal.SIGINT)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), END_SECONDS)
+        await self.end()

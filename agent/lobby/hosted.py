@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 
-def main() -> int:
-    """Plays the match that `MatchProcess` writes to standard input, if it does; the record is written at the end."""
-    # Imported here, as processes that this one spawns import this file.
+def host(pipe: Connection) -> None:
+    """Plays the match that `MatchProcess` sends, if it does; the record is written at the end."""
+    with contextlib.suppress(KeyboardInterrupt, EOFError):
+        _host(pipe)
+
+
+def _host(pipe: Connection) -> None:
+    # Imported here: that takes a while, and it may be ended meanwhile.
     from agent.errors import CommandError
     from agent.kernels.state import read
     from agent.refereeing.hosting import host_match
@@ -23,10 +28,7 @@ def main() -> int:
     if read(CIRCUIT).complete:
         # While there is time: nobody may have asked yet.
         kernel_groups()[CIRCUIT].load()
-    text = sys.stdin.read()
-    if not text:
-        return 0
-    plan = json.loads(text)
+    plan = pipe.recv()
     try:
         record = host_match(
             plan["game"],
@@ -41,12 +43,6 @@ def main() -> int:
         )
     except (CommandError, GameError) as error:
         print(error, file=sys.stderr)
-        return 1
+        sys.exit(1)
     if record.states:
         write_record(Path(plan["record"]), record.as_json())
-    return 0
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        sys.exit(main())

@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 MOST_MATCHES = 4
 """Most matches at once, each with a process and one of each agent."""
 
-HOST = "agent.lobby.hosted"
-"""Module of a match's process."""
+HOST = "agent.lobby.hosted:host"
+"""Work of a match's process."""
 
 START_SECONDS = 10
 """Start clock: an agent may use it whole, and people do not like to wait."""
@@ -75,24 +75,24 @@ class Hosts:
     """Processes for matches, one of which is ready before it is asked for: that takes seconds."""
 
     def __init__(self) -> None:
-        self._spare: asyncio.Task[Child] | None = None
+        self._spare: Child | None = None
 
     def prepare(self) -> None:
         """Makes one ready."""
         if self._spare is None:
-            self._spare = asyncio.create_task(Child.start(HOST))
+            # Whoever wants one is told.
+            with contextlib.suppress(OSError):
+                self._spare = Child(HOST)
 
     async def take(self) -> Child:
         """Returns one. Raises `OSError`."""
         spare, self._spare = self._spare, None
-        if spare is not None and (host := await spare).alive:
-            return host
-        return await Child.start(HOST)
+        return spare if spare is not None and spare.alive else Child(HOST)
 
     async def close(self) -> None:
         """Ends the one that is left."""
         if self._spare is not None:
-            await (await self.take()).end()
+            await self._spare.end()
 
 
 class MatchProcess:
@@ -157,7 +157,7 @@ class MatchProcess:
         if self._host is None:
             self._running.cancel()
         else:
-            await self._host.end()
+            await self._host.stop()
         await asyncio.gather(self._running, return_exceptions=True)
 
     async def forward(self, request: web.Request, body: bytes | None = None) -> web.Response | None:
@@ -202,8 +202,7 @@ class MatchProcess:
         try:
             with self._folder:
                 self._host = await self._hosts.take()
-                self._host.input.write(json.dumps(self._data()).encode())
-                self._host.input.close()
+                self._host.write([self._data()])
                 following = asyncio.create_task(self._keep_summary())
                 try:
                     failure = await self._host.wait()

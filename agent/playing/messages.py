@@ -3,7 +3,7 @@
 Both processes get the rules and each joint move. The reference tells each turn's situation; the search tells opinions.
 Nothing that the server process reads is as large as a stranger likes: states are bytes with a bound and a digest.
 
-A frame is four bytes of length and one pickled object. Both ends are our own code on one machine.
+Both ends are our own code on one machine.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import logging
 import os
 import pickle
 import select
-import struct
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -34,9 +34,6 @@ JointMove: TypeAlias = tuple[Term, ...]
 
 PULSE = 0.5
 """Seconds between two signs of life."""
-
-HEADER = struct.Struct("!I")
-"""Length of the object that follows, in bytes."""
 
 MOST_REPORT = 1 << 20
 """Most bytes of a report. What is too long is left out (see `Channel.send`)."""
@@ -309,10 +306,9 @@ def shortened(report: Report) -> Report | None:
     return None
 
 
-def frame(message: object) -> bytes:
-    """Returns a message as a frame."""
-    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    return HEADER.pack(len(body)) + body
+def pickled(message: object) -> bytes:
+    """Returns a message as it is sent."""
+    return pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 class Channel:
@@ -321,39 +317,42 @@ class Channel:
     _last_sign = 0.0
     """Time of the last sign of life."""
 
-    def __init__(self, read_fd: int, write_fd: int) -> None:
-        self._read_fd = read_fd
-        self._write_fd = write_fd
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
         self._lock = threading.Lock()
         self._woken_fd, self._waking_fd = os.pipe()
         self._rules: list[Term] = []
 
     def send(self, report: Report) -> None:
         """Writes a report, shortened to `MOST_REPORT`. Raises `BrokenPipeError` if the server is gone."""
-        framed = frame(report)
-        while len(framed) > MOST_REPORT:
+        data = pickled(report)
+        while len(data) > MOST_REPORT:
             shorter = shortened(report)
             if shorter is None:
-                log.warning("a report of %d bytes is left out: %s", len(framed), type(report).__name__)
+                log.warning("a report of %d bytes is left out: %s", len(data), type(report).__name__)
                 return
-            report, framed = shorter, frame(shorter)
-        rest = memoryview(framed)
-        with self._lock:
-            while rest:
-                rest = rest[os.write(self._write_fd, rest) :]
+            report, data = shorter, pickled(shorter)
+        try:
+            with self._lock:
+                self._pipe.send_bytes(data)
+        except ConnectionResetError as error:
+            raise BrokenPipeError from error
 
     def receive(self, timeout: float | None = None) -> Command | None:
         """Returns the next command; None if none came whole within `timeout` seconds, or before a call of `wake`.
 
         Raises `EOFError` if the server is gone.
         """
-        ready = select.select([self._read_fd, self._woken_fd], [], [], timeout)[0]
+        sources: list[Connection | int] = [self._pipe, self._woken_fd]
+        ready = select.select(sources, [], [], timeout)[0]
         if self._woken_fd in ready:
             os.read(self._woken_fd, 1 << 10)
-        if self._read_fd not in ready:
+        if self._pipe not in ready:
             return None
-        (length,) = HEADER.unpack(self._read(HEADER.size))
-        command: Command | RulesPart = pickle.loads(self._read(length))
+        try:
+            command: Command | RulesPart = self._pipe.recv()
+        except ConnectionResetError as error:
+            raise EOFError from error
         if isinstance(command, RulesPart):
             self._rules += command.statements
             return None
@@ -373,18 +372,3 @@ class Channel:
     def wake(self) -> None:
         """Makes the present or next call of `receive` return."""
         os.write(self._waking_fd, b"!")
-
-    def close(self) -> None:
-        """Closes both directions, for forked children, which must not keep them open when the process has died."""
-        for descriptor in (self._read_fd, self._write_fd, self._woken_fd, self._waking_fd):
-            os.close(descriptor)
-
-    def _read(self, count: int) -> bytes:
-        parts: list[bytes] = []
-        while count:
-            part = os.read(self._read_fd, min(count, 1 << 20))
-            if not part:
-                raise EOFError
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)

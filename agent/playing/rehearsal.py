@@ -40,7 +40,7 @@ class Rehearsal:
     def __init__(self, checked: CheckedRules, start_clock: float) -> None:
         """Forks the child; to be called before the process has threads. `start_clock` is in seconds."""
         self._seconds = min(SHARE * start_clock, MOST_SECONDS)
-        bounds = Bounds(memory_bytes=memory_part(MEMORY_BYTES, MEMORY_SHARE))
+        bounds = Bounds(memory_bytes=memory_part(MEMORY_BYTES, MEMORY_SHARE), niceness=NICENESS)
         self._child: ChildProcess | None = ChildProcess(_rehearse, checked, self._seconds, bounds=bounds)
         self._ends: float | None = None
         """Time after which no result is waited for; None before the beginning."""
@@ -82,7 +82,6 @@ class Rehearsal:
 
 def _rehearse(pipe: Connection, checked: CheckedRules, seconds: float) -> tuple[int, Difference | None]:
     """Waits for a circuit, then compares it; returns the number of equal states, and the first difference."""
-    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
     machine: StateMachine = pipe.recv()
     interpreter = Interpreter(checked)
     matches = CrossCheck(machine, interpreter, seed=int.from_bytes(os.urandom(4)))

@@ -7,11 +7,8 @@ import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,8 +16,8 @@ from typing import Self
 import aiohttp
 
 from agent.errors import PlayerStartError
-from agent.processes import end_with_parent, module_environment
 from agent.search.kernel_groups import GENERAL
+from games.child_process import ChildProcess
 
 HOST = "127.0.0.1"
 
@@ -44,7 +41,7 @@ TAIL = 4096
 
 
 class AgentProcess:
-    """`ggp-agent serve` on a free port; ends with its context, or with the thread that made it."""
+    """`ggp-agent serve` on a free port; ends with its context, or with this process."""
 
     def __init__(self, memory: Path | None = None, *, patient: bool = False, level: str | None = None) -> None:
         """Starts the process. `memory` is the folder of its learning memory, None for none; `patient` is for matches
@@ -59,15 +56,12 @@ class AgentProcess:
         waiting = ("--silence", str(LONG_SECONDS)) if patient else ()
         playing = () if level is None else ("--level", level)
         arguments = ("serve", "--host", HOST, "--port", str(port), "--workers", "1", *waiting, *remembering, *playing)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "agent.cli", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=subprocess.STDOUT,
-            env=module_environment(),
-            # An interrupt at the keyboard is for the referee alone, which then sends ABORT.
-            start_new_session=True,
-            preexec_fn=partial(end_with_parent, signal.SIGTERM),
+        # An interrupt at the keyboard is for the referee alone, which then sends ABORT.
+        self._process = ChildProcess(
+            *("agent.cli:run", *arguments),
+            method="spawn",
+            ended_by=signal.SIGTERM,
+            errors=self._output.fileno(),
         )
 
     def __enter__(self) -> Self:
@@ -80,12 +74,7 @@ class AgentProcess:
 
     def close(self) -> None:
         """Ends the process."""
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._process.end(signal.SIGTERM, END_SECONDS)
         self._output.close()
 
     async def wait_until_available(self, announce: Callable[[str], None], kernels: Collection[str] = GENERAL) -> None:
@@ -97,7 +86,7 @@ class AgentProcess:
         announced = False
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(ANSWER_SECONDS)) as session:
             while True:
-                if self._process.poll() is not None:
+                if self._process.status is not None:
                     raise PlayerStartError(f"the agent's process ended at once:\n{self._tail()}")
                 with contextlib.suppress(aiohttp.ClientError, TimeoutError):
                     async with session.get(f"{self.url}/healthz") as answer:

@@ -9,7 +9,6 @@ import logging
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from agent.serving.starting import REFERENCE, SEARCH, memory_share, too_little_m
 from agent.serving.statistics import Statistics
 from agent.web.gallery import Gallery
 from agent.web.page import Page
+from games.child_process import ChildProcess
 from protocol import messages
 from protocol.server import Network, Received, gatekeeper, make_app, make_runner
 
@@ -102,7 +102,7 @@ def page_host(host: str) -> str:
 class Player:
     """Plays up to `workers` matches at a time. `handle` is the handler of `protocol.server.make_app`."""
 
-    def __init__(self, options: ServeOptions, early: Sequence[subprocess.Popen[bytes]] = ()) -> None:
+    def __init__(self, options: ServeOptions, early: Sequence[ChildProcess] = ()) -> None:
         """`early` are running references for the matches of the journal."""
         self._options = options
         self._matches: dict[str, Match] = {}
@@ -314,7 +314,7 @@ async def serve(
     options: ServeOptions,
     started: Callable[[int], None] | None = None,
     listener: socket.socket | None = None,
-    early: Sequence[subprocess.Popen[bytes]] = (),
+    early: Sequence[ChildProcess] = (),
 ) -> None:
     """Serves until it is cancelled or the process is told to end (SIGINT, SIGTERM).
 

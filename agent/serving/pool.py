@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import logging
 import math
-import subprocess
 from collections.abc import Callable, Collection, Coroutine, Sequence
 
 from agent.serving.clock import Instant, now
 from agent.serving.processes import Process
 from agent.serving.starting import REFERENCE, SEARCH, SPARES, Kind, start_process
 from games import kernel_cache
+from games.child_process import ChildProcess
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class Pool:
         self.without = frozenset(groups)
         self._news.set()
 
-    def start(self, early: Sequence[subprocess.Popen[bytes]] = (), delay: float = 0.0) -> None:
+    def start(self, early: Sequence[ChildProcess] = (), delay: float = 0.0) -> None:
         """Begins to keep a spare, after `delay` seconds; `early` are running processes."""
         self._count += len(early)
         self.spares = [Process(self.kind, child) for child in early]

@@ -7,14 +7,11 @@ so this module imports little.
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from agent.processes import module_environment
+from games.child_process import Bounds, ChildProcess
 from games.memory import machine_memory
 
 log = logging.getLogger(__name__)
@@ -27,6 +24,9 @@ REFERENCE: Final = "reference"
 SEARCH: Final = "search"
 """The process that thinks."""
 
+PLAY = "agent.playing.main:play"
+"""Work of both processes, by its name: nothing is imported here."""
+
 SPARES = 1
 """Spare processes of each kind, beside those of the matches."""
 
@@ -35,6 +35,9 @@ PROCESSES_SHARE = 0.8
 
 SHARE_OF: dict[Kind, float] = {REFERENCE: 1 / 4, SEARCH: 3 / 4}
 """Share of a match's memory by kind of process."""
+
+NICENESS = 1
+"""Niceness of these processes: the server, which only runs for moments, goes first."""
 
 MIN_MEMORY = 2 << 30
 """Least bytes for a match: tables and groundings of large games fit."""
@@ -59,9 +62,9 @@ def too_little_memory(matches: int) -> str:
     )
 
 
-def start_early(journal: Path | None, matches: int) -> list[subprocess.Popen[bytes]]:
+def start_early(journal: Path | None, matches: int) -> list[ChildProcess]:
     """Starts a reference for each match of the journal, `matches` at most; fewer if one cannot be started."""
-    started: list[subprocess.Popen[bytes]] = []
+    started: list[ChildProcess] = []
     found = [] if journal is None else list(journal.glob(f"*{JOURNAL_SUFFIX}"))
     try:
         for _ in found[:matches]:
@@ -71,22 +74,7 @@ def start_early(journal: Path | None, matches: int) -> list[subprocess.Popen[byt
     return started
 
 
-def start_process(kind: Kind, memory: int, without: Collection[str] = ()) -> subprocess.Popen[bytes]:
-    """Starts a process of a match that has `memory` bytes in all; it lacks some groups of kernels.
-
-    It leads a session of its own, so that keyboard interrupts do not reach it, and its process group has just its
-    children. Raises `OSError`.
-    """
-    arguments = (
-        f"--kind={kind}",
-        f"--memory={int(SHARE_OF[kind] * memory)}",
-        f"--server={os.getpid()}",
-        f"--without={','.join(sorted(without))}",
-    )
-    return subprocess.Popen(
-        [sys.executable, "-m", "agent.playing.main", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=module_environment(),
-        start_new_session=True,
-    )
+def start_process(kind: Kind, memory: int, without: Collection[str] = ()) -> ChildProcess:
+    """Starts a process of a match that has `memory` bytes in all; it lacks some groups of kernels. Raises `OSError`."""
+    share, bounds = int(SHARE_OF[kind] * memory), Bounds(niceness=NICENESS)
+    return ChildProcess(PLAY, kind, share, without, method="spawn", bounds=bounds)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import logging
 import os
 import resource
@@ -19,7 +20,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 
-from agent.processes import end_with_parent
+from games.child_process import end_with_parent
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +98,8 @@ class Supervisor:
         self._listener = listener
         self._command = list(command)
         self._environment = dict(environment)
+        self._line, self._own_end = os.pipe()
+        """See `games.child_process`: a killed supervisor takes its server along, which nothing would restart."""
 
     def run(self) -> int:
         """Runs until the serving process ends for good; returns its exit status.
@@ -134,19 +137,19 @@ class Supervisor:
         """Starts the command; returns its process id."""
         sys.stdout.flush()
         sys.stderr.flush()
-        parent = os.getpid()
         child = os.fork()
         if child:
             return child
         try:
-            # A killed supervisor takes its server along, which nothing would restart.
-            end_with_parent(signal.SIGTERM)
-            if os.getppid() == parent:
-                os.dup2(self._listener.fileno(), LISTEN_DESCRIPTOR)
-                os.set_inheritable(LISTEN_DESCRIPTOR, True)
-                passed = {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid()), RESTARTS: str(restarts)}
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-                os.execve(self._command[0], self._command, {**self._environment, **passed})
+            os.close(self._own_end)
+            # Descriptor 3 becomes the listener.
+            line = fcntl.fcntl(self._line, fcntl.F_DUPFD, LISTEN_DESCRIPTOR + 1)
+            os.dup2(self._listener.fileno(), LISTEN_DESCRIPTOR)
+            os.set_inheritable(LISTEN_DESCRIPTOR, True)
+            passed = {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid()), RESTARTS: str(restarts)}
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            end_with_parent(line, signal.SIGTERM)
+            os.execve(self._command[0], self._command, {**self._environment, **passed})
         except OSError as error:
             log.error("%s cannot be started: %s", self._command[0], error)
         finally:

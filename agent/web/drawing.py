@@ -5,7 +5,6 @@ Rules are interpreted here, and looked through for boards, so it may take any ti
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, TypeAlias
@@ -16,16 +15,12 @@ from games.machine import Term
 MOST_FACTS = 3000
 """Most facts in the table of a position."""
 
-NICENESS = 10
-"""Niceness of the process: matches go first."""
-
 Layouts: TypeAlias = dict[str, Layout]
 """Layouts by the matches' keys."""
 
 
 def work(pipe: Connection) -> None:
     """Answers requests: each is a function below and its arguments but for the first."""
-    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
     layouts: Layouts = {}
     while True:
         request: tuple[Callable[..., object], tuple[object, ...]] = pipe.recv()

@@ -33,6 +33,9 @@ SAMPLED = 24
 MEMORY_BYTES, MEMORY_SHARE = 1 << 29, 1 / 20
 """Most memory of the child, in bytes, and as a share of what this process may have."""
 
+NICENESS = 10
+"""Niceness of the child: matches go first."""
+
 MOST_SECONDS = 10.0
 """Most seconds for each piece of the child's work: to replay a match, say, on a busy machine."""
 
@@ -78,7 +81,7 @@ class Pictures:
         """
         try:
             if self._child is None:
-                bounds = Bounds(memory_bytes=memory_part(MEMORY_BYTES, MEMORY_SHARE))
+                bounds = Bounds(memory_bytes=memory_part(MEMORY_BYTES, MEMORY_SHARE), niceness=NICENESS)
                 # A forked one would hold the managers' connections open.
                 self._child = ChildProcess(drawing.work, method="spawn", bounds=bounds)
             self._child.send((function, arguments))

@@ -130,25 +130,22 @@ def test_match_tells_its_agents_what_to_remember(tmp_path: Path, monkeypatch: py
     class Process:
         """A process that has ended."""
 
-        def __init__(self, command: list[str], **options: object) -> None:
-            given.append(command)
+        def __init__(self, work: str, *arguments: str, **options: object) -> None:
+            given.append(list(arguments))
 
-        def send_signal(self, number: int) -> None:
+        def end(self, number: int, seconds: float) -> None:
             """Nothing."""
 
-        def wait(self, seconds: float) -> None:
-            """Not at all."""
-
-    monkeypatch.setattr(agent_process.subprocess, "Popen", Process)
+    monkeypatch.setattr(agent_process, "ChildProcess", Process)
     with agent_process.AgentProcess(tmp_path if wanted else None):
         pass
     expected = ["--memory", str(tmp_path)] if wanted else ["--no-memory"]
     assert given[0][-len(expected) :] == expected
-    assert str(make_parser().parse_args(given[0][3:]).memory) == (str(tmp_path) if wanted else "None")
+    assert str(make_parser().parse_args(given[0]).memory) == (str(tmp_path) if wanted else "None")
     with agent_process.AgentProcess(patient=True, level="easy"):
         pass
-    assert [make_parser().parse_args(arguments[3:]).level for arguments in given] == [None, "easy"]
-    patience = [make_parser().parse_args(arguments[3:]).silence for arguments in given]
+    assert [make_parser().parse_args(arguments).level for arguments in given] == [None, "easy"]
+    patience = [make_parser().parse_args(arguments).silence for arguments in given]
     assert patience == [SILENCE_SECONDS, agent_process.LONG_SECONDS]
 
 

@@ -17,10 +17,10 @@ import pytest
 from agent.cli import REQUIRED, main
 from agent.commands.options import INTERRUPTED, OK, UNREAD, WRONG_INPUT
 from agent.kernels.progress import prepare
-from agent.processes import module_environment
 from agent.record.match import MatchRecord
 from agent.refereeing.hosting import Printer
 from agent.search.kernel_groups import playing
+from games.child_process import module_environment
 from games.kernel_cache import cache_folder
 from tests.agent.surroundings import (
     ROOT,

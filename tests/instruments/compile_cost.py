@@ -19,8 +19,8 @@ from typing import Any
 
 from agent.kernels import state
 from agent.kernels.meter import Specialisation, metering
-from agent.processes import module_environment
 from agent.search.kernel_groups import kernel_groups
+from games.child_process import module_environment
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from typing import Any
 from urllib.request import urlopen
 
 from agent.errors import CommandError
-from agent.processes import children, descendants, module_environment
+from agent.processes import children, descendants
+from games.child_process import module_environment
 from games.kernel_cache import cache_folder
 from protocol.client import ClientError, PlayerClient, says_available
 from protocol.messages import Info

@@ -183,7 +183,7 @@ def _check_in_child(files: SheetFiles, plan: ConformPlan) -> SheetReport:
     for attempt in dict.fromkeys((plan, replace(plan, compile_machine=None))):
         # Forked: modules and kernels are loaded already.
         bounds = Bounds(memory_bytes=MEMORY_BYTES)
-        child = ChildProcess(_report_on, files, attempt, bounds=bounds, may_have_children=True)
+        child = ChildProcess(_report_on, files, attempt, bounds=bounds)
         try:
             report: SheetReport = child.receive(SHEET_SECONDS)
             return report

@@ -42,8 +42,6 @@ class NodeActor:
     def open(self, session: bytes, cores: int, calibrate: Callable[[], float] | None) -> Idle | Made | JobFailed:
         """Starts a worker, after ending the one before; returns when it waits for a job."""
         self.close()
-        # A spawned process imports the main module of its parent again if it has a file: this one is Ray's.
-        vars(sys.modules["__main__"]).pop("__file__", None)
         self._worker = start_worker(session, cores, calibrate)
         return self.receive()
 

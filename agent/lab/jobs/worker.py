@@ -48,8 +48,8 @@ def start_worker(session: bytes, cores: Cores, calibrate: Callable[[], float] | 
     `session` is a pickled `JobSession`. An error of opening it or of a job is the process's last message, and so is
     `NoFreeCoresError`. To be called in the main thread.
     """
-    # Not forked: the caller may have threads that hold locks. It has children because it compiles.
-    return ChildProcess(_work, session, cores, calibrate, method="spawn", may_have_children=True)
+    # Not forked: the caller may have threads that hold locks.
+    return ChildProcess(_work, session, cores, calibrate, method="spawn")
 
 
 def pickled(session: JobSession[Any, Any]) -> bytes:

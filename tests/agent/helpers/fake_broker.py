@@ -1,4 +1,4 @@
-"""A broker without a cluster: `python fake_broker.py MODE FILE`; the file counts how often one was started.
+"""A broker without a cluster. A file counts how often one was started.
 
 It answers each order with the order's state, and each note with the note. Before, it sends what is late or cannot be
 read. MODE `dies`: the first one ends at the first order. `lacks`: there is no Ray. `hangs`: it reads nothing.
@@ -6,9 +6,7 @@ read. MODE `dies`: the first one ends at the first order. `lacks`: there is no R
 
 from __future__ import annotations
 
-import os
 import pickle
-import sys
 import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,24 +14,23 @@ from pathlib import Path
 from agent.helpers.messages import Content, HelperAnswer, HelperFailed, Join, Note, Order, Present
 
 
-def main(mode: str, counter: Path) -> None:
+def serve(mode: str, counter: Path, pipe: Connection) -> None:
     """Serves requests to their end."""
-    requests, responses = Connection(os.dup(0), writable=False), Connection(os.dup(1), readable=False)
     starts = len(counter.read_text()) if counter.exists() else 0
     counter.write_text("x" * (starts + 1))
     if mode == "lacks":
-        responses.send(HelperFailed("there is no Ray", hopeless=True))
+        pipe.send(HelperFailed("there is no Ray", hopeless=True))
         return
     if mode == "hangs":
         threading.Event().wait()
-    join = requests.recv()
+    join = pipe.recv()
     assert isinstance(join, Join)
-    responses.send(Present(1))
+    pipe.send(Present(1))
     contents: dict[int, bytes] = {}
     late = 0
     while True:
         try:
-            request = requests.recv()
+            request = pipe.recv()
         except EOFError:
             return
         if isinstance(request, Content):
@@ -41,14 +38,10 @@ def main(mode: str, counter: Path) -> None:
         elif isinstance(request, Order):
             if mode == "dies" and starts == 0:
                 return
-            responses.send(HelperAnswer(0, late, pickle.dumps("late")))
-            responses.send(HelperAnswer(1, request.question, b"garbage"))
+            pipe.send(HelperAnswer(0, late, pickle.dumps("late")))
+            pipe.send(HelperAnswer(1, request.question, b"garbage"))
             known = request.game in contents and request.setting in contents
-            responses.send(HelperAnswer(0, request.question, pickle.dumps((request.state, request.working, known))))
+            pipe.send(HelperAnswer(0, request.question, pickle.dumps((request.state, request.working, known))))
             late = request.question
         elif isinstance(request, Note):
-            responses.send(HelperAnswer(2, request.question, request.data))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+            pipe.send(HelperAnswer(2, request.question, request.data))

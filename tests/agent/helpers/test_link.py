@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from agent.errors import InputError
 from agent.helpers import link
 from agent.helpers.connection import NoClusterError, check_reachable
 from agent.helpers.link import ClusterTeam
+from tests.agent.helpers import fake_broker
 from tests.agent.helpers.counting import Counting
 from tests.ports import refusing_port
 from tests.processes import until
 
 MACHINE: Any = "a machine"
-FAKE = Path(__file__).with_name("fake_broker.py")
 
 Start = Callable[[str], ClusterTeam]
 
@@ -31,7 +32,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     teams: list[ClusterTeam] = []
 
     def start(mode: str) -> ClusterTeam:
-        team = ClusterTeam("auto", 0, (sys.executable, str(FAKE), mode, str(tmp_path / "starts")))
+        team = ClusterTeam("auto", 0, partial(fake_broker.serve, mode, tmp_path / "starts"))
         teams.append(team)
         team.play(MACHINE, 0)
         return team
@@ -133,17 +134,20 @@ def test_a_broker_that_hangs_keeps_nobody_waiting(start: Start) -> None:
     assert team.answers() == ()
 
 
-def test_a_program_that_is_missing_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_program_that_is_missing_is_a_warning(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A broker that cannot be started is a warning."""
-    with closing(ClusterTeam("auto", 0, ("/nonexistent/broker",))) as team:
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    with closing(ClusterTeam("auto")) as team:
         until(lambda: "cannot be started" in caplog.text)
         assert team.size == 0
 
 
 def test_the_game_comes_first(tmp_path: Path) -> None:
     """The game is sent before the first question."""
-    command = (sys.executable, str(FAKE), "answers", str(tmp_path / "starts"))
-    with closing(ClusterTeam("auto", 0, command)) as team, pytest.raises(ValueError, match="game"):
+    broker = partial(fake_broker.serve, "answers", tmp_path / "starts")
+    with closing(ClusterTeam("auto", 0, broker)) as team, pytest.raises(ValueError, match="game"):
         team.ask(Counting(1), b"first")
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,15 @@ import pytest
 from agent.kernels import build, keeper, state
 from agent.kernels.keeper import KernelKeeper
 from agent.kernels.state import BuildProgress
-from agent.processes import module_environment
 from agent.search.kernel_groups import KernelGroup
+from games.child_process import ChildProcess
 from games.kernel_cache import cache_folder
 from tests.processes import until
 
 COMPLETE = """
 from agent.kernels import state
 from agent.kernels.state import BuildProgress
+from games.child_process import ChildProcess
 from games.kernel_cache import cache_folder
 # It takes a while to find out.
 state.toolchain = lambda: {toolchain!r}
@@ -45,6 +45,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def execute(pipe: Connection, code: str) -> None:
+    """Runs some code."""
+    exec(code, {})
+
+
 class Processes:
     """Starts processes that run some code in place of the compiler, and notes them."""
 
@@ -52,10 +57,10 @@ class Processes:
         self.started: list[str] = []
         self._code = code
 
-    def start(self, name: str) -> subprocess.Popen[bytes]:
+    def start(self, name: str) -> ChildProcess:
         self.started.append(name)
         code = self._code.format(name=name, toolchain=state.toolchain())
-        return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, env=module_environment())
+        return ChildProcess(execute, code, method="spawn")
 
 
 def run(*keepers: KernelKeeper) -> None:
@@ -155,16 +160,16 @@ def test_a_folder_that_cannot_be_written_is_told_of(cache: Path, monkeypatch: py
 
 def test_processes_end_with_their_keeper() -> None:
     processes = Processes("import time; time.sleep(1000)")
-    started: list[subprocess.Popen[bytes]] = []
+    started: list[ChildProcess] = []
 
-    def start(name: str) -> subprocess.Popen[bytes]:
+    def start(name: str) -> ChildProcess:
         started.append(processes.start(name))
         return started[-1]
 
     keeper = KernelKeeper(GROUPS, groups=GROUPS, start=start)
     keeper.step()
     keeper.close()
-    assert [process.poll() for process in started] == [-9, -9]
+    assert [process.status for process in started] == [-9, -9]
 
 
 def test_the_compiling_process_writes_down_what_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:

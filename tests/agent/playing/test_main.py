@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import pickle
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
 import pytest
 
-from agent.playing.main import REFERENCE, SEARCH
 from agent.playing.messages import (
-    HEADER,
     Alive,
     Command,
     Prepared,
@@ -26,15 +19,15 @@ from agent.playing.messages import (
     Thought,
     Turn,
     Warm,
-    frame,
     parts_of,
 )
-from agent.processes import module_environment
+from agent.serving.starting import REFERENCE, SEARCH, Kind, start_process
 from games import rulesheets
 from tests.agent.playing.line import begin_of
 from tests.matches import own_interpreter
+from tests.processes import until
 
-Kind = TypeVar("Kind", bound=Report)
+Told = TypeVar("Told", bound=Report)
 
 SOURCE = rulesheets.text("tic_tac_toe")
 
@@ -42,48 +35,37 @@ SOURCE = rulesheets.text("tic_tac_toe")
 class Started:
     """A process, and the server's end of its channel."""
 
-    def __init__(self, kind: str) -> None:
-        arguments = ["--kind", kind, "--memory", str(4 << 30), "--server", str(os.getpid())]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "agent.playing.main", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=module_environment(),
-        )
+    def __init__(self, kind: Kind) -> None:
+        self.process = start_process(kind, 4 << 30)
 
     def say(self, command: Command) -> None:
         """Sends a command."""
-        assert self.process.stdin is not None
         for part in parts_of(command):
-            self.process.stdin.write(frame(part))
-        self.process.stdin.flush()
+            self.process.send(part)
 
-    def next(self, kind: type[Kind], fits: Callable[[Kind], bool] = lambda report: True) -> Kind:
+    def next(self, kind: type[Told], fits: Callable[[Told], bool] = lambda report: True) -> Told:
         """Returns the next report of a kind that fits, and drops those before it."""
-        assert self.process.stdout is not None
-        while header := self.process.stdout.read(HEADER.size):
-            report = pickle.loads(self.process.stdout.read(*HEADER.unpack(header)))
+        while True:
+            report = self.process.receive()
             if isinstance(report, kind) and fits(report):
                 return report
-        raise AssertionError("the process has ended")
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[[str], Started]]:
+def start() -> Iterator[Callable[[Kind], Started]]:
     """Starts processes, and ends them."""
     with contextlib.ExitStack() as stack:
 
-        def start(kind: str) -> Started:
+        def start(kind: Kind) -> Started:
             started = Started(kind)
-            stack.enter_context(started.process)
-            stack.callback(started.process.kill)
+            stack.callback(started.process.end)
             return started
 
         yield start
 
 
 @pytest.mark.parametrize("kind", [REFERENCE, SEARCH])
-def test_process_gets_ready_and_gives_signs_of_life(start: Callable[[str], Started], kind: str) -> None:
+def test_process_gets_ready_and_gives_signs_of_life(start: Callable[[Kind], Started], kind: Kind) -> None:
     """Before a match, too; it plays the first one that is not refused, and ends with its server."""
     started = start(kind)
     assert isinstance(started.next(Warm | Alive), Warm)  # type: ignore[arg-type]
@@ -94,24 +76,13 @@ def test_process_gets_ready_and_gives_signs_of_life(start: Callable[[str], Start
     assert started.next(Situation).choices == 9
     started.next(Alive)
     started.next(Alive)
-    assert started.process.stdin is not None
-    started.process.stdin.close()
-    assert started.process.wait() == 0
-
-
-def test_server_that_is_gone_leaves_no_process(start: Callable[[str], Started]) -> None:
-    """Nothing is left of a process that was started by another one."""
-    arguments = ["--kind", REFERENCE, "--memory", str(1 << 30), "--server", "1"]
-    command = [sys.executable, "-m", "agent.playing.main", *arguments]
-    assert subprocess.run(command, env=module_environment(), stdin=subprocess.PIPE, check=True).returncode == 0
-    started = start(REFERENCE)
-    started.next(Warm)
-    started.process.send_signal(signal.SIGKILL)
-    assert started.process.wait() == -signal.SIGKILL
+    started.process.pipe.close()
+    until(lambda: started.process.status is not None)
+    assert started.process.status == 0
 
 
 @pytest.mark.e2e
-def test_both_processes_are_of_one_opinion(start: Callable[[str], Started]) -> None:
+def test_both_processes_are_of_one_opinion(start: Callable[[Kind], Started]) -> None:
     """A match on a real circuit: equal digests in every turn, and legal moves, until the end."""
     reference, search = start(REFERENCE), start(SEARCH)
     begin = begin_of(SOURCE, compile=True, start_clock=20)

@@ -23,7 +23,7 @@ from agent.playing.messages import (
     Situation,
     Turn,
     Unseen,
-    frame,
+    pickled,
     shortened,
 )
 from agent.playing.reference import SAMPLES
@@ -194,7 +194,7 @@ def test_report_is_shortened_until_it_is_small_enough() -> None:
     checkpoint = Checkpoint(0, facts_to_json(["f"]))
     situation = Situation(3, 0, b"", tuple(long), 3, False, None, False, checkpoint, 1, b"s")
     report = situation
-    while len(frame(report)) > MOST_REPORT:
+    while len(pickled(report)) > MOST_REPORT:
         shorter = shortened(report)
         assert isinstance(shorter, Situation)
         report = shorter

@@ -19,14 +19,10 @@ from protocol.server import make_runner
 class Process:
     """An agent's process that goes on for ever."""
 
-    def poll(self) -> None:
-        """Returns None: it runs."""
+    status = None
 
-    def send_signal(self, number: int) -> None:
+    def end(self, number: int, seconds: float) -> None:
         """Nothing."""
-
-    def wait(self, seconds: float) -> None:
-        """Not at all."""
 
 
 @pytest.mark.parametrize("wanted", [("circuit", "tree"), GENERAL])
@@ -45,7 +41,7 @@ async def test_agent_is_asked_for_its_kernels(monkeypatch: pytest.MonkeyPatch, w
     runner = make_runner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    monkeypatch.setattr(agent_process.subprocess, "Popen", lambda *_, **options: Process())
+    monkeypatch.setattr(agent_process, "ChildProcess", lambda *_, **options: Process())
     with AgentProcess() as agent:
         agent.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         await agent.wait_until_available(lambda text: None, wanted)

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import resource
-import subprocess
-import sys
+import time
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from agent.playing import messages
-from agent.playing.messages import Begin, Channel, Checkpoint, Report, Rest, RulesPart, Turn, frame, parts_of
-from agent.processes import module_environment
+from agent.playing.messages import (
+    MOST_REPORT,
+    Alive,
+    Begin,
+    Channel,
+    Checkpoint,
+    Distrusted,
+    Refused,
+    Report,
+    Rest,
+    RulesPart,
+    Turn,
+    Warm,
+    parts_of,
+)
 from agent.search.kernel_groups import playing
 from agent.serving import pool as pools
 from agent.serving import starting
@@ -35,32 +48,27 @@ from agent.serving.starting import (
     start_process,
     too_little_memory,
 )
+from games.child_process import ChildProcess
 from games.memory import KILLED_SOONER
 from protocol.messages import Start
 from tests.agent.serving.virtual import fake_player
 from tests.processes import PATIENCE
 
-CHILD = """
-import os, signal, sys, time
-from agent.processes import end_with_parent
-from agent.playing.messages import HEADER, MOST_REPORT, Alive, Begin, Channel, Distrusted, Refused, Warm
-end_with_parent(signal.SIGKILL)
-conduct, channel = sys.argv[1], Channel(0, 1)
-if conduct == "ends":
-    sys.exit()
-if conduct == "floods":
-    os.write(1, HEADER.pack(MOST_REPORT + 1))
-if conduct in ("answers", "hangs"):
-    channel.send(Warm(0.0))
-if conduct != "answers":
-    time.sleep(3600)
-try:
+
+def behave(pipe: Connection, conduct: str) -> None:
+    """Answers each command, hangs, floods the server or ends, as told."""
+    channel = Channel(pipe)
+    if conduct == "ends":
+        return
+    if conduct == "floods":
+        pipe.send_bytes(bytes(MOST_REPORT + 1))
+    if conduct in ("answers", "hangs"):
+        channel.send(Warm(0.0))
+    if conduct != "answers":
+        time.sleep(3600)
     while True:
         command = channel.receive(0.05)
         channel.send(Alive() if command is None else Refused("") if isinstance(command, Begin) else Distrusted(1))
-except (EOFError, BrokenPipeError):
-    pass
-"""
 
 
 BEGIN = Begin(Start("m", "r", (), 1, 1), Checkpoint(), None, True, True)
@@ -72,18 +80,12 @@ class Children:
     def __init__(self, *conduct: str) -> None:
         self._conduct = list(conduct)
         self.memories: set[int] = set()
-        self.of: dict[Kind, list[subprocess.Popen[bytes]]] = {REFERENCE: [], SEARCH: []}
+        self.of: dict[Kind, list[ChildProcess]] = {REFERENCE: [], SEARCH: []}
 
-    def __call__(self, kind: Kind, memory: int, without: Collection[str] = ()) -> subprocess.Popen[bytes]:
+    def __call__(self, kind: Kind, memory: int, without: Collection[str] = ()) -> ChildProcess:
         """Starts one."""
         conduct = self._conduct.pop(0) if self._conduct and kind == SEARCH else "answers"
-        process = subprocess.Popen(
-            [sys.executable, "-c", CHILD, conduct],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=module_environment(),
-            start_new_session=True,
-        )
+        process = ChildProcess(behave, conduct, method="spawn")
         self.memories.add(memory)
         self.of[kind].append(process)
         return process
@@ -104,14 +106,10 @@ async def start(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., 
         return children
 
     yield start
-    # Pipes are closed a moment after their processes; those of a process that was being started are not.
-    await asyncio.sleep(0.05)
+    # A process that was being started is in no pool yet.
     for children in started:
         for process in (*children.of[REFERENCE], *children.of[SEARCH]):
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.close()
-            process.stdout.close()
+            process.end()
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -191,7 +189,7 @@ async def test_lost_process_keeps_its_number_until_it_is_ended(
     process.on_report = fail
     process.send(Rest())
     await asyncio.wait_for(process.lost.wait(), PATIENCE)
-    assert "a report cannot be taken in" in caplog.text
+    assert "reports what cannot be taken in" in caplog.text
     # A watcher of children would have reaped it in this time, as a rule.
     await asyncio.sleep(0.2)
     assert Path(f"/proc/{process.pid}/stat").exists()
@@ -207,7 +205,7 @@ async def test_reference_is_there_before_it_is_needed(start: Callable[..., Child
     pool.start(early)
     taken = await pool.acquire()
     assert taken.pid == early[0].pid
-    await until(lambda: early[2].poll() is not None)
+    await until(lambda: early[2].status is not None)
     early[1].kill()
     await until(lambda: len(children.of[REFERENCE]) == 4)
     other = await pool.acquire()
@@ -268,7 +266,7 @@ async def test_process_of_a_refused_match_is_kept(start: Callable[..., Children]
     pool.take_back(first)
     pool.take_back(second)
     assert await asyncio.wait_for(pool.acquire(), PATIENCE) is first
-    await until(lambda: children.of[REFERENCE][1].poll() is not None)
+    await until(lambda: children.of[REFERENCE][1].status is not None)
     pool.release(first)
     await pool.close()
 
@@ -301,14 +299,13 @@ async def test_rules_of_any_length_reach_a_process_in_parts(monkeypatch: pytest.
     start = Start("m", "r", tuple(("f", str(number)) for number in range(7)), 1, 1)
     begin = replace(BEGIN, start=start)
     assert [type(part) for part in parts_of(begin)] == [RulesPart] * 3 + [Begin]
-    read_end, write_end = os.pipe()
+    ours, theirs = Pipe()
     for command in (begin, Rest(), BEGIN):
         for part in parts_of(command):
-            os.write(write_end, frame(part))
-    channel = Channel(read_end, write_end)
+            ours.send(part)
+    channel = Channel(theirs)
     received = [channel.receive() for _ in range(6)]
     assert received == [None, None, None, begin, Rest(), BEGIN]
-    channel.close()
 
 
 def test_nothing_is_started_early_without_matches(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 
@@ -22,6 +24,7 @@ from games.gdl.compile import (
 from games.gdl.grounding.ground import VARIANTS
 from games.machine import LimitError
 from tests.matches import rules_of
+from tests.processes import children_of, until
 
 EXPLODING = (
     "(role a) (init s) (<= terminal (true never)) (<= (goal a 0) (true s))"
@@ -35,12 +38,17 @@ EXPLODING = (
 """60^6 legal moves."""
 
 
+def own_children() -> list[int]:
+    """The children of this process."""
+    return children_of(os.getpid())
+
+
 @pytest.fixture(autouse=True)
 def _no_children_left() -> Iterator[None]:
     """No process of a compilation is left after any test."""
     warm_kernels()
     yield
-    assert not multiprocessing.active_children()
+    assert not own_children()
 
 
 def test_compiles_in_the_background() -> None:
@@ -62,7 +70,7 @@ def test_waiting_ends_at_its_timeout() -> None:
     assert compilation.wait(0.2) is None
     assert time.monotonic() - begin > 0.19
     assert compilation.failed is None
-    assert multiprocessing.active_children()
+    assert own_children()
     compilation.cancel()
 
 
@@ -70,9 +78,9 @@ def test_cancelling_kills_the_children() -> None:
     """Cancelling works at once, even in the middle of grounding; the reason is kept."""
     compilation = start_compilation(rules_of(EXPLODING), Limits(patience_seconds=0.0, variants=("plain", "split")))
     compilation.wait(0.3)
-    assert len(multiprocessing.active_children()) >= 2
+    assert len(own_children()) >= 2
     compilation.cancel("not wanted")
-    assert not multiprocessing.active_children()
+    assert not own_children()
     assert compilation.failed == "not wanted"
     assert compilation.wait(1.0) is None
 
@@ -97,7 +105,7 @@ def test_gives_up_early_what_does_not_get_grounded(monkeypatch: pytest.MonkeyPat
     assert compilation.wait(0.0) is None
     assert compilation.failed == "not grounded within 2 s of CPU time"
     assert compilation._ended_cpu_seconds == 3.0
-    assert not multiprocessing.active_children()
+    assert not own_children()
 
 
 def test_memory_is_bounded() -> None:
@@ -126,7 +134,7 @@ def test_a_way_that_fails_does_not_spoil_the_next() -> None:
     compilation = start_compilation(
         rules_of(rulesheets.text("tic_tac_toe")), Limits(variants=("plain", "split"), patience_seconds=300.0)
     )
-    multiprocessing.active_children()[0].kill()
+    os.kill(own_children()[0], signal.SIGKILL)
     assert compilation.wait(240.0) is not None
     assert compilation.failed is None
 
@@ -209,15 +217,15 @@ def test_answers_that_come_at_the_same_moment_are_all_right() -> None:
     compilation._start_next()
     # Each sends two messages, which fit into the pipe, and ends.
     for child in compilation._children:
-        child.process._process.join(120)
-        assert child.process._process.exitcode == 0
+        until(lambda child=child: child.process.status is not None)  # type: ignore[misc]
+        assert child.process.status == 0
     assert compilation.wait(240.0) is not None
 
 
 def test_a_dead_child_is_reported() -> None:
     """A child that is killed from outside counts as failed, with the signal named."""
     compilation: Compilation = start_compilation(rules_of(EXPLODING), Limits(variants=("plain",)))
-    multiprocessing.active_children()[0].kill()
+    os.kill(own_children()[0], signal.SIGKILL)
     assert compilation.wait(60.0) is None
     assert compilation.failed == "plain: ended by signal 9"
 
