@@ -69,14 +69,14 @@ def facts_to_json(facts: Iterable[Term]) -> bytes:
 
 def facts_from_json(text: bytes) -> frozenset[Term]:
     """Returns a checkpoint's facts. Raises `ValueError` for other text."""
-    facts = _term(bounded_json.loads(text.decode()))
-    if isinstance(facts, str):
+    facts = bounded_json.loads(text.decode())
+    if not isinstance(facts, list):
         raise ValueError("a list of facts expected")
-    return frozenset(facts)
+    return frozenset(map(_term, facts))
 
 
 def _term(data: object) -> Term:
-    if isinstance(data, list):
+    if isinstance(data, list) and data:
         return tuple(map(_term, data))
     if not isinstance(data, str):
         raise ValueError(f"a term expected, not {str(data)[:40]}")

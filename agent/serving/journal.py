@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from agent import bounded_json
 from agent.json_lines import LineFile, read_lines
 from agent.playing.messages import MOST_FACTS, MOST_MISSED, Checkpoint, Judged, Received, Unseen, count_turns
 from agent.serving.moments import Moment
@@ -54,8 +53,6 @@ class UnfinishedMatch:
     """Last state noted."""
     silence: float
     """Seconds since the last message."""
-    intervals: tuple[float, ...]
-    """Seconds from each noted PLAY to the next."""
 
 
 class Journal:
@@ -116,7 +113,11 @@ class MatchJournal(LineFile):
                 return {"own": _write_term(received.own), **missed, **seen}
             if isinstance(received, Judged):
                 answered = _write_term(received.answered)
-                return {"moves": _write_terms(received.moves), "answered": answered, "missed": received.missed}
+                return {
+                    "moves": _write_terms(received.moves),
+                    "answered": answered,
+                    "interrupted": received.interrupted,
+                }
             return {"moves": _write_terms(received)}
 
         await self.append({"number": number, **Moment.present().as_json()}, spell)
@@ -182,7 +183,6 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
         answered=_read(answer["answer"]) if answer is not None and answer["turn"] == numbers[-1] else None,
         checkpoint=_checkpoint(state) if state is not None and _count(state["turn"]) in numbers else Checkpoint(),
         silence=(moments[-1] if moments else began).until(now),
-        intervals=tuple(before.until(after) for before, after in itertools.pairwise(moments)),
     )
 
 
@@ -192,10 +192,10 @@ def _received(line: dict[str, Any]) -> Received:
         seen = None if percepts is None else tuple(map(_read, percepts))
         return Unseen(_read_known(line["own"]), seen, min(_count(line.get("missed", 0)), MOST_MISSED))
     moves = tuple(map(_read, line["moves"]))
-    if "missed" not in line:
+    if "answered" not in line:
         return moves
-    missed = None if line["missed"] is None else bounded_json.number(line["missed"])
-    return Judged(moves, _read_known(line["answered"]), missed)
+    # Version 0.2 wrote the number of turns that may have been missed, or null.
+    return Judged(moves, _read_known(line["answered"]), bool(line.get("interrupted", line.get("missed"))))
 
 
 def _checkpoint(line: dict[str, Any]) -> Checkpoint:
