@@ -9,11 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from functools import lru_cache, partial
+from typing import TypeAlias
 
 from agent.playing.messages import JointMove
+from agent.playing.situation import legal_moves
 from games.machine import NO_MOVE, IllegalMoveError, State, StateMachine, Term
 
 REPLACED = 0.05
@@ -25,17 +27,16 @@ MOST_JOINT_MOVES = 2000
 SAMPLED_JOINT_MOVES = 300
 """Joint moves drawn from a state with more than `MOST_JOINT_MOVES`."""
 
-MOST_MISSED = 4
-"""Most joint moves missed in a row that are considered: the number of states grows exponentially."""
+MOST_CACHED = 10_000
+"""States whose legal moves are kept, and states that follow: a bound on memory."""
 
-FEWER = 1.5
-"""Loss of log-likelihood for each joint move fewer than the time passed tells."""
+NONE_MISSED = (1.0,)
+SOME_MISSED = (0.0, 1.0, 1.0, 1.0, 1.0)
+ANY_MISSED = (1.0, 1.0, 1.0, 1.0, 1.0)
+"""Prior likelihoods of each number of missed joint moves. More than four are not considered: the number of states grows
+exponentially."""
 
-MORE = 0.8
-"""Loss of log-likelihood for each joint move more. Less than `FEWER`: a manager may not wait for a player that it
-cannot reach."""
-
-Successors: TypeAlias = Iterable[tuple[State, float]]
+Successors: TypeAlias = list[tuple[State, float]]
 """States with their likelihoods. A state may occur several times."""
 
 Perceive: TypeAlias = Callable[[frozenset[Term], JointMove], frozenset[Term]]
@@ -43,51 +44,49 @@ Perceive: TypeAlias = Callable[[frozenset[Term], JointMove], frozenset[Term]]
 
 
 class RoleView:
-    """A machine from one role's view, with a cache of legal moves."""
+    """A machine from one role's view, with a cache: the same histories are walked again and again."""
 
     def __init__(self, machine: StateMachine, role: int, perceive: Perceive | None, rng: random.Random) -> None:
         self.machine = machine
         self.role = role
         self.perceive = perceive
         self.rng = rng
-        self.sampled = False
-        """Whether some joint moves were left out since the last reset."""
-        self._legal: dict[State, list[list[Term]]] = {}
-
-    def legal(self, state: State) -> list[list[Term]]:
+        self.complete = True
+        """Whether no history was left out since this was last set."""
+        self.legal = lru_cache(MOST_CACHED)(partial(legal_moves, machine))
         """Returns the legal moves of every role; empty if a role has none."""
-        found = self._legal.get(state)
-        if found is None:
-            roles = range(len(self.machine.roles))
-            found = self._legal[state] = [self.machine.legal(state, role) for role in roles]
-        return found
+        self.next = lru_cache(MOST_CACHED)(machine.next)
+        """See `StateMachine.next`."""
 
     def forget(self) -> None:
         """Empties the cache."""
-        self._legal.clear()
-
-
-class BeliefStep(Protocol):
-    """Evidence of one step."""
-
-    def successors(self, view: RoleView, state: State) -> Successors:
-        """Returns the states that may follow this one; none if it does not fit."""
+        self.legal.cache_clear()
+        self.next.cache_clear()
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The joint move itself."""
+    """The joint move itself, before which others may have been missed."""
 
     moves: JointMove
-    answered: Term | None
-    """Our answer; None if unknown."""
+    answered: Term | None = None
+    """Our answer, meant for the first joint move that was missed, or else for this one; None if unknown."""
+    missed: tuple[float, ...] = NONE_MISSED
+    """Prior likelihood of each number of missed joint moves."""
+    outage: bool = False
+    """Whether there was an outage before it: more may have been missed than `missed` says."""
 
-    def successors(self, view: RoleView, state: State) -> list[tuple[State, float]]:
+    def weaker(self) -> Told:
+        """Returns the same with weaker assumptions."""
+        return replace(self, answered=None, missed=ANY_MISSED) if self.outage else self
+
+    def successors(self, view: RoleView, state: State, most: int) -> Successors:
+        """Returns the state that follows from this one if nothing was missed; none if it does not fit."""
         likelihood = self._likelihood(view, state)
         if not likelihood:
             return []
         try:
-            return [(view.machine.next(state, self.moves), likelihood)]
+            return [(view.next(state, self.moves), likelihood)]
         except IllegalMoveError:
             return []
 
@@ -112,13 +111,14 @@ class Told:
 class Hidden:
     """A joint move of which the own part is known at most, with the percepts."""
 
-    own: Term | None
+    own: Term | None = None
     """The own move; None if unknown."""
-    percepts: frozenset[Term] | None
+    percepts: frozenset[Term] | None = None
     """The percepts; None if unknown."""
 
-    def successors(self, view: RoleView, state: State) -> Successors:
-        machine = view.machine
+    def successors(self, view: RoleView, state: State, most: int) -> Successors:
+        """Returns the states that may follow this one, or a sample of `most`; none if it does not fit."""
+        machine, perceive = view.machine, view.perceive
         if machine.terminal(state):
             return []
         legal = [moves or [NO_MOVE] for moves in view.legal(state)]
@@ -129,58 +129,21 @@ class Hidden:
             else:
                 likelihood = REPLACED
         count = math.prod(map(len, legal))
-        joint_moves: Iterator[JointMove] = itertools.product(*legal)
-        if count > MOST_JOINT_MOVES:
-            view.sampled = True
-            count = SAMPLED_JOINT_MOVES
-            joint_moves = (tuple(map(view.rng.choice, legal)) for _ in range(count))
-        looking = self.percepts is not None and view.perceive is not None
-        facts = machine.facts(state) if looking else frozenset()
-        found: list[tuple[State, float]] = []
-        for joint_move in joint_moves:
-            if looking and view.perceive is not None and view.perceive(facts, joint_move) != self.percepts:
-                continue
-            found.append((machine.next(state, joint_move), likelihood / count))
-        return found
+        if count <= MOST_JOINT_MOVES:
+            joint_moves = list(itertools.product(*legal))
+        else:
+            view.complete = False
+            joint_moves = [tuple(map(view.rng.choice, legal)) for _ in range(SAMPLED_JOINT_MOVES)]
+        drawn = len(joint_moves)
+        if self.percepts is not None and perceive is not None:
+            facts = machine.facts(state)
+            joint_moves = [joint_move for joint_move in joint_moves if perceive(facts, joint_move) == self.percepts]
+        likelihood *= len(joint_moves) / drawn
+        if len(joint_moves) > most:
+            view.complete = False
+            joint_moves = view.rng.sample(joint_moves, most)
+        return [(view.next(state, joint_move), likelihood / len(joint_moves)) for joint_move in joint_moves]
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """A joint move before which others may have been missed."""
-
-    told: Told
-    expected: float
-    """Number of missed joint moves, by the time passed."""
-    least: int = 0
-    """Least number of missed joint moves."""
-    more: int = 2
-    """Largest excess over `expected` that is considered."""
-
-    @property
-    def most(self) -> int:
-        """Largest number of missed joint moves."""
-        return max(self.least, min(MOST_MISSED, math.ceil(self._expected) + self.more))
-
-    def prior(self, missed: int) -> float:
-        """Returns the prior likelihood of a number of missed joint moves."""
-        more = missed - self._expected
-        return math.exp(-MORE * more if more > 0 else FEWER * more)
-
-    def steps(self, missed: int) -> list[BeliefStep]:
-        """Returns the steps with a number of missed joint moves. Our answer was meant for the first of them."""
-        if not missed:
-            return [self.told]
-        hidden = [Hidden(self.told.answered if step == 0 else None, None) for step in range(missed)]
-        return [*hidden, Told(self.told.moves, None)]
-
-    def doubted(self) -> Resumed:
-        """Returns the same with weaker assumptions: our answer is unknown, and the time passed tells little."""
-        return replace(self, told=replace(self.told, answered=None), least=0, more=self.more + 1)
-
-    @property
-    def _expected(self) -> float:
-        return min(self.expected, MOST_MISSED)
-
-
-Evidence: TypeAlias = BeliefStep | Resumed
-"""Evidence from one message."""
+Step: TypeAlias = Told | Hidden
+"""Evidence of one joint move."""

@@ -56,17 +56,13 @@ class Unseen:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A joint move with hints whether others were missed before it.
-
-    Replaces a bare joint move where the state is, or may be, in doubt.
-    """
+    """A joint move where the state is, or may be, in doubt."""
 
     moves: JointMove
-    answered: Term | None
+    answered: Term | None = None
     """Our last answer; None if unknown."""
-    missed: float | None
-    """Number of joint moves that may have been missed before this one, by the time passed; None without an
-    interruption."""
+    interrupted: bool = False
+    """Whether other joint moves may have been missed before this one."""
 
 
 Received: TypeAlias = JointMove | Unseen | Judged

@@ -19,7 +19,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from agent.playing.belief import Belief
-from agent.playing.evidence import Hidden, Perceive, Resumed, Told
+from agent.playing.evidence import ANY_MISSED, NONE_MISSED, SOME_MISSED, Hidden, Perceive, Told
 from agent.playing.messages import (
     MOST_FACTS,
     MOST_REPORT,
@@ -88,14 +88,12 @@ class Reference:
         facts = checkpoint.facts
         self.state: State = machine.initial() if facts is None else machine.state(facts_from_json(facts))
         """The state; if in doubt, the likeliest one."""
-        self.belief = Belief(machine, role, self.state, perceive, rng, clock)
+        self.belief = Belief(machine, role, self.state, self.turn, perceive, rng, clock)
         """The possible states."""
-        self.belief.root_turn = self.turn
         self._taken_up = facts is not None
         """Whether this is the first message since the match was taken up: others may have been missed before it."""
         self._disputed = checkpoint.disputed
         self._last: JointMove | None = None
-        self._legal: list[list[Term]] | None = None
         for received in checkpoint.since:
             self.follow(received)
 
@@ -107,35 +105,26 @@ class Reference:
     @property
     def legal(self) -> list[list[Term]]:
         """Legal moves of every role."""
-        if self._legal is None:
-            self._legal = legal_moves(self.machine, self.state)
-        return self._legal
+        return self.belief.legal(self.state)
 
     def follow(self, received: Received) -> None:
         """Takes the next turn's message in."""
         self.turn += count_turns(received)
+        self.belief.turn = self.turn
         sure = self.sure
         if isinstance(received, Unseen):
             self._follow_unseen(received)
         else:
-            judged = received if isinstance(received, Judged) else Judged(received, None, None)
-            roles = len(self.machine.roles)
-            if len(judged.moves) != roles:
-                log.error("turn %d: %d moves for %d roles: not applied", self.turn, len(judged.moves), roles)
-            elif sure and not judged.missed:
-                self._follow_sure(judged.moves, judged.answered)
-            else:
-                self._follow_doubtful(judged)
+            judged = received if isinstance(received, Judged) else Judged(received)
+            self._follow_told(judged)
+        self._taken_up = False
         if self.sure and not sure:
             log.info("turn %d: the state is known", self.turn)
 
     def refine(self, stopped: Callable[[], bool]) -> bool:
         """Looks for more states that fit, until it is stopped; returns whether it found any."""
-        if self.sure:
-            return False
         found = self.belief.refine(stopped)
         self.state = self.belief.likeliest
-        self._legal = None
         return found
 
     def situation(self) -> Situation:
@@ -172,7 +161,8 @@ class Reference:
 
     def _checkpoint(self) -> Checkpoint | None:
         """Returns the last known state, unless it has too many facts or they are nested too deeply."""
-        root = self.machine.facts(self.belief.root)
+        turn, state = (self.turn, self.state) if self.sure else (self.belief.root_turn, self.belief.root)
+        root = self.machine.facts(state)
         if len(root) * LEAST_FACT > MOST_FACTS:
             return None
         try:
@@ -182,7 +172,7 @@ class Reference:
             facts_from_json(facts)
         except (ValueError, RecursionError):
             return None
-        return Checkpoint(self.belief.root_turn, facts, self._disputed)
+        return Checkpoint(turn, facts, self._disputed)
 
     def _sample(self, legal: list[Term]) -> bytes:
         """Returns some of the possible states, for the search."""
@@ -193,78 +183,65 @@ class Reference:
                 break
         return sample
 
-    # --- where the state is known
+    # --- following
 
-    def _follow_sure(self, joint_move: JointMove, answered: Term | None) -> None:
-        told = Told(joint_move, answered)
-        if answered is not None and joint_move[self.role] != answered and self.belief.reconsider(told, self.budget):
-            log.warning("turn %d: another move was made for us: the state may have been wrong", self.turn)
-            self._look_around(joint_move)
+    def _follow_told(self, judged: Judged) -> None:
+        moves = judged.moves
+        if len(moves) != len(self.machine.roles):
+            log.error("turn %d: %d moves for %d roles: not applied", self.turn, len(moves), len(self.machine.roles))
             return
-        disputed = self._disputed
-        culprit = illegal_role(joint_move, self.legal)
-        if culprit is None:
-            self._apply(joint_move)
+        if judged.interrupted:
+            log.warning("turn %d: after an interruption, turns may be missing", self.turn)
+        missed = ANY_MISSED if judged.interrupted else NONE_MISSED
+        explanation = self._explain(Told(moves, judged.answered, missed, judged.interrupted or self._taken_up))
+        if explanation is None:
+            log.error("turn %d: %s: not applied", self.turn, self._fault(moves))
+            self._disputed = moves if self.sure else None
             return
-        if disputed is not None and self._apply_both(disputed, joint_move):
-            log.warning("turn %d: the joint move refused before is needed: both applied", self.turn)
-            return
-        role, move = self.machine.roles[culprit], joint_move[culprit]
-        told = Told(joint_move, None)
-        if self.belief.reconsider(told, self.budget):
-            log.error("turn %d: %s is illegal for %s: the state was wrong", self.turn, write(move), write(role))
-            self._look_around(joint_move)
-        elif self.belief.follow(Resumed(told, 1.0, least=1), self.budget):
-            log.error(
-                "turn %d: %s is illegal for %s, but not if messages were missed", self.turn, write(move), write(role)
-            )
-            self._look_around(joint_move)
-        else:
-            log.error("turn %d: %s is illegal for %s: not applied", self.turn, write(move), write(role))
-            self._disputed = joint_move
+        if explanation:
+            log.error("turn %d: %s: %s", self.turn, self._fault(moves), explanation)
+        self._look_around(moves)
 
-    def _apply(self, joint_move: JointMove) -> None:
-        state = self.machine.next(self.state, joint_move)
-        told = Told(joint_move, None)
-        self.belief.know(state, Resumed(told, 0.0) if self._taken_up else told)
-        self._taken_up = False
-        self._look_around(joint_move)
+    def _explain(self, told: Told) -> str | None:
+        """Takes a joint move in, by the first explanation that fits; returns it, or None if there is none."""
+        belief, bare = self.belief, Told(told.moves)
+        replaced = told.answered not in (None, told.moves[self.role])
+        if self.sure and replaced and not told.outage and belief.reconsider(told, self.budget):
+            return "it was made for us, and the state may have been wrong"
+        if belief.follow([told], self.budget):
+            return ""
+        if self.sure and self._disputed is not None and self._apply_both(self._disputed, told):
+            return "the joint move refused before was needed, and is applied"
+        if belief.reconsider(bare, self.budget):
+            return "the state was wrong"
+        if belief.follow([replace(bare, missed=SOME_MISSED, outage=True)], self.budget):
+            return "messages were missed"
+        return None
 
-    def _apply_both(self, disputed: JointMove, joint_move: JointMove) -> bool:
-        """Applies two joint moves if both fit; returns whether they do."""
+    def _apply_both(self, disputed: JointMove, told: Told) -> bool:
+        """Applies two joint moves if the second one is legal then; returns whether it is."""
         try:
             between = self.machine.next(self.state, disputed)
-            legal = legal_moves(self.machine, between)
+            fits = illegal_role(told.moves, legal_moves(self.machine, between)) is None
         except GameError:
             return False
-        if illegal_role(joint_move, legal) is not None:
-            return False
-        self._apply(disputed)
-        self._apply(joint_move)
-        return True
+        if fits:
+            self.belief.begin(between)
+            self.belief.follow([told], self.budget)
+        return fits
 
-    # --- where it is not, or may not be from now on
-
-    def _follow_doubtful(self, received: Judged) -> None:
-        told = Told(received.moves, received.answered)
-        self._taken_up = False
-        if received.missed:
-            log.warning("turn %d: after an interruption, about %.1f turns may be missing", self.turn, received.missed)
-        evidence = Resumed(told, received.missed) if received.missed else told
-        if not (
-            self.belief.follow(evidence, self.budget)
-            or self.belief.reconsider(told, self.budget)
-            or self.belief.follow(Resumed(told, 1.0, least=1), self.budget)
-        ):
-            moves = " ".join(map(write, received.moves))
-            log.error("turn %d: %s is legal in no state that fits: not applied", self.turn, moves)
-            return
-        self._look_around(received.moves)
+    def _fault(self, moves: JointMove) -> str:
+        """Returns a description of a joint move, with the role whose move is illegal."""
+        culprit = illegal_role(moves, self.legal) if self.sure else None
+        if culprit is None:
+            return " ".join(map(write, moves))
+        return f"{write(moves[culprit])} is illegal for {write(self.machine.roles[culprit])}"
 
     def _follow_unseen(self, received: Unseen) -> None:
         percepts = None if received.percepts is None else frozenset(received.percepts)
-        for hidden in (Hidden(received.own, percepts), Hidden(received.own, None), Hidden(None, None)):
-            if self.belief.follow(hidden, self.budget, received.missed):
+        missed = [Hidden()] * received.missed
+        for hidden in (Hidden(received.own, percepts), Hidden(received.own), Hidden()):
+            if self.belief.follow([*missed, hidden], self.budget):
                 self._look_around(None)
                 return
             log.error("turn %d: no state fits what was seen", self.turn)
@@ -273,7 +250,4 @@ class Reference:
         """Takes over the belief's likeliest state, after a joint move; None if that is not known."""
         self._disputed = None
         self._last = joint_move
-        self._legal = None
         self.state = self.belief.likeliest
-        if self.sure:
-            self.belief.root_turn = self.turn

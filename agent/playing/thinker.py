@@ -251,7 +251,7 @@ class Thinker:
     def _note(self, received: Received) -> None:
         """Notes a turn's message. Only a joint move leads to a known state."""
         self._turn += count_turns(received)
-        if isinstance(received, Judged) and not received.missed:
+        if isinstance(received, Judged) and not received.interrupted:
             self._doubtful = received.answered not in (None, *received.moves[self._role : self._role + 1])
             received = received.moves
         if isinstance(received, Unseen | Judged) or self._place is not None:

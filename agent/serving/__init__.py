@@ -3,6 +3,6 @@
 `supervisor` owns the socket and restarts this process; `player` answers all messages; `match` is one match, `sheet` its
 rules, `history` its messages, `turn` its present turn, `showing` its view on the page. Each match has two `seats`: for
 a process that knows the state, and for one that thinks. `pool` has spare ones, `starting` starts them, `processes`
-talks to them. `journal` and `moments` let a match survive a restart; `clock`, `match_clock` and `pace` tell the time;
+talks to them. `journal` and `moments` let a match survive a restart; `clock` and `match_clock` tell the time;
 `collection` times garbage collection; `statistics` counts.
 """

@@ -1,4 +1,4 @@
-"""The messages received in a match: which are new, which turns may have been missed, where a new process begins.
+"""The messages received in a match: which are new, before which others may be missing, where a new process begins.
 
 Everything is noted in the journal as it comes.
 """
@@ -13,7 +13,6 @@ from dataclasses import replace
 from agent.playing.messages import MOST_MISSED, Checkpoint, Judged, Received, Situation, Unseen, count_turns
 from agent.serving.clock import Instant, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
-from agent.serving.pace import ManagerPace
 from agent.serving.sheet import Sheet
 from agent.serving.turn import MatchTurn
 from games.machine import Term
@@ -26,6 +25,12 @@ log = logging.getLogger(__name__)
 MOST_TOLD = 64 << 20
 """Most bytes that a match's turns take in memory, roughly: some 7,000 turns. Rulesheets in use end after 300."""
 
+LONG = 1.05
+"""Factor of the play clock beyond which more than one turn has passed, if there was an outage."""
+
+MANAGER_SECONDS = 6.0
+"""Longest time that managers wait beyond their clock (Tiltyard: 5 s). A longer turn was more than one."""
+
 TURN_BYTES = 1 << 13
 """Bytes that a turn takes beside its moves, roughly; most are the thoughts that the page shows."""
 
@@ -35,8 +40,10 @@ class MatchHistory:
 
     def __init__(self, sheet: Sheet, journal: MatchJournal | None, found: UnfinishedMatch | None) -> None:
         """`found` is a match that a former server left unfinished; its journal is used on."""
-        self._start = start = sheet.start
-        found = found or UnfinishedMatch(start, journal=journal)
+        self._start = sheet.start
+        self.outage = found is not None
+        """Whether there was no server for some time since the last message."""
+        found = found or UnfinishedMatch(sheet.start, journal=journal)
         self._journal = found.journal
         self._history: list[Received] = []
         self.turns = 0
@@ -48,7 +55,8 @@ class MatchHistory:
         self.distrust = found.distrust
         """Number of circuits found wrong by now."""
         self._checkpoint = found.checkpoint
-        self.pace = ManagerPace(start.start_clock, start.play_clock, now() - found.silence, found.intervals)
+        self._heard = now() - found.silence
+        """Moment of the last message."""
         self._imperfect = sheet.imperfect
         self.noting: set[asyncio.Task[None]] = set()
         """Running writes to the journal."""
@@ -82,7 +90,7 @@ class MatchHistory:
         if message.turn is not None:
             return message.turn > self.turns
         if self._imperfect:
-            return turn.answered is not None or (self.pace.interrupted and turn.number > 0)
+            return turn.answered is not None or (self.outage and turn.number > 0)
         if message.moves is None:
             if self.turns:
                 log.warning("%s: no moves at turn %d: taken as a repetition", self._start.match_id, self.turns)
@@ -93,7 +101,7 @@ class MatchHistory:
             return False
         if turn.answered is None:
             # Managers do not ask twice: the answer was lost with the former server.
-            return self.pace.interrupted
+            return self.outage
         role = turn.situation.role
         return len(message.moves) > role and message.moves[role] == turn.answered
 
@@ -116,20 +124,31 @@ class MatchHistory:
         replaced = (
             answered is not None and role is not None and role < len(message.moves) and message.moves[role] != answered
         )
-        missed = self.pace.missed(received_at, self.turns, replaced)
-        doubtful = latest is not None and latest.states > 1
-        return message.moves if missed is None and not doubtful else Judged(message.moves, answered, missed)
+        interrupted = self._is_interrupted(received_at, replaced)
+        if interrupted or replaced or (latest is not None and latest.states > 1):
+            return Judged(message.moves, answered, interrupted)
+        return message.moves
+
+    def _is_interrupted(self, received_at: Instant, replaced: bool) -> bool:
+        """Returns whether joint moves may have been missed before a message; `replaced` says whether it has another
+        move for us than our answer."""
+        clock = self._start.play_clock
+        passed = received_at - self._heard - (0 if self.turns else self._start.start_clock)
+        if self.outage:
+            # After a short time, too: the manager may have noticed our failure and gone on at once.
+            return replaced or passed > LONG * clock
+        return replaced and passed > clock + MANAGER_SECONDS
 
     async def begin(self, received_at: Instant) -> None:
         """Notes the START, and waits for the disk."""
         if self._journal is not None:
             await self._journal.start(self._start)
-        self.pace.took(received_at, 0)
+        self._hear(received_at)
 
     def add(self, received: Received, received_at: Instant) -> None:
         """Takes a joint move in, without noting it."""
         self._add(received)
-        self.pace.took(received_at, self.turns)
+        self._hear(received_at)
 
     async def note(self, received: Received, number: int) -> None:
         """Notes the joint move with this number, and waits for the disk."""
@@ -141,7 +160,7 @@ class MatchHistory:
         self._history.clear()
         self.turns = self._told = 0
         self._checkpoint = Checkpoint()
-        self.pace = ManagerPace(self._start.start_clock, self._start.play_clock, now())
+        self._hear(now())
         if self._journal is not None:
             self._note(self._journal.start(self._start, self.distrust))
 
@@ -184,6 +203,9 @@ class MatchHistory:
         """Removes the journal's file."""
         if self._journal is not None:
             self._journal.remove()
+
+    def _hear(self, received_at: Instant) -> None:
+        self._heard, self.outage = received_at, False
 
     def _add(self, received: Received) -> None:
         self._history.append(received)

@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent import bounded_json
 from agent.json_lines import LineFile, read_lines
 from agent.playing.messages import MOST_FACTS, MOST_MISSED, Checkpoint, Judged, Received, Unseen, count_turns
 from agent.record.spelling import read_count, read_lists, read_term, read_terms, read_text, reading, spell, spell_all
@@ -50,8 +49,6 @@ class UnfinishedMatch:
     """Last state noted."""
     silence: float = 0.0
     """Seconds since the last message."""
-    intervals: tuple[float, ...] | None = None
-    """Seconds from each noted PLAY to the next; None where there was no outage."""
 
 
 class Journal:
@@ -115,7 +112,8 @@ class MatchJournal(LineFile):
                 return {"own": _spell_known(received.own), **missed, **seen}
             if isinstance(received, Judged):
                 answered = _spell_known(received.answered)
-                return {"moves": spell_all(received.moves), "answered": answered, "missed": received.missed}
+                interrupted = received.interrupted
+                return {"moves": spell_all(received.moves), "answered": answered, "interrupted": interrupted}
             return {"moves": spell_all(received)}
 
         await self.append({"number": number, **Moment.present().as_json()}, spell)
@@ -180,7 +178,6 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
         answered=read_term(answer["answer"]) if answer is not None and answer["turn"] == numbers[-1] else None,
         checkpoint=_checkpoint(state) if state is not None and read_count(state["turn"]) in numbers else Checkpoint(),
         silence=(moments[-1] if moments else began).until(now),
-        intervals=tuple(before.until(after) for before, after in itertools.pairwise(moments)),
     )
 
 
@@ -190,10 +187,10 @@ def _received(line: dict[str, Any]) -> Received:
         seen = None if percepts is None else read_terms(percepts)
         return Unseen(_read_known(line["own"]), seen, min(read_count(line.get("missed", 0)), MOST_MISSED))
     moves = read_terms(line["moves"])
-    if "missed" not in line:
+    if "answered" not in line:
         return moves
-    missed = None if line["missed"] is None else bounded_json.number(line["missed"])
-    return Judged(moves, _read_known(line["answered"]), missed)
+    # Version 0.2 wrote the number of turns that may have been missed, or null.
+    return Judged(moves, _read_known(line["answered"]), bool(line.get("interrupted", line.get("missed"))))
 
 
 def _checkpoint(line: dict[str, Any]) -> Checkpoint:

@@ -285,7 +285,7 @@ class Match:
         That is unknown only in a match that was just taken up.
         """
         history = self._history
-        while history.pace.interrupted and history.repeats(message) and self._turn.situation is None:
+        while history.outage and history.repeats(message) and self._turn.situation is None:
             if deadline.passed() or self.closed:
                 return
             await self._wait(deadline.at)

@@ -86,7 +86,7 @@ def journals() -> list[bytes]:
         {"answer": "(go 1)", "turn": 0},
         {"number": 1, "moves": ["(go 1)", "noop"], "at": 1010.5},
         {"turn": 1, "facts": [["at", "1"], "over"], "disputed": None},
-        {"number": 2, "moves": ["(go 2)", "noop"], "answered": None, "missed": 1.5, "at": 1020.5},
+        {"number": 2, "moves": ["(go 2)", "noop"], "answered": None, "interrupted": True, "at": 1020.5},
         {"distrust": 1},
         {"number": 3, "own": None, "percepts": ["(saw x)"], "at": 1030.5, "up": 7.5, "boot": "b"},
         {"number": 9, "own": "noop", "missed": 5, "at": 1040.5},

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 
 from agent.playing.messages import Checkpoint, JointMove, Judged, Situation
 from agent.playing.reference import Reference
-from agent.serving.pace import ManagerPace
+from agent.serving.history import LONG
 from games.machine import NO_MOVE, State, StateMachine, Term, points
 
 PLAY_CLOCK = 10.0
@@ -31,6 +31,9 @@ REFINING_SECONDS = 1.0
 
 BUDGET = 0.25
 """Time for each message (see `agent.playing.reference.BUDGET`)."""
+
+MOST_MISSED = 3
+"""Most PLAYs that are missed in the gap. Where it is none, all doubts are needless."""
 
 GREEDY = 0.5
 """Share of all moves that are chosen by looking one ply ahead; others are random."""
@@ -113,12 +116,10 @@ class _Agent:
         self._machine = Metered(machine)
         self._role = role
         self._rng = rng
-        self._intervals: list[float] = []
         self._heard = 0.0
+        self._outage = False
         self.situation: Situation
         self._take_up(Checkpoint())
-        self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, 0.0)
-        self._pace.took(0.0, 0)
         self.last: JointMove | None = None
         self.answered: Term | None = None
 
@@ -127,12 +128,11 @@ class _Agent:
         if moves == self.last and not self._made_again(moves):
             return
         replaced = self.answered is not None and moves[self._role] != self.answered
-        missed = self._pace.missed(at, self.reference.turn, replaced)
-        if self.reference.turn:
-            self._intervals.append(at - self._heard)
-        judged = missed is not None or self.situation.states > 1
-        self.reference.follow(Judged(moves, self.answered, missed) if judged else moves)
-        self._pace.took(at, self.reference.turn)
+        passed = at - self._heard - (0 if self.reference.turn else START_CLOCK)
+        interrupted = self._outage and (replaced or passed > LONG * PLAY_CLOCK)
+        judged = interrupted or replaced or self.situation.states > 1
+        self.reference.follow(Judged(moves, self.answered, interrupted) if judged else moves)
+        self._outage = False
         self.situation = self.reference.situation()
         self._heard, self.last, self.answered = at, moves, None
 
@@ -140,19 +140,19 @@ class _Agent:
         if not self.situation.repeatable:
             return False
         if self.answered is None:
-            return self._pace.interrupted
+            return self._outage
         return moves[self._role] == self.answered
 
     def restart(self, at: float) -> None:
         """Goes on with the match like a new server."""
         assert self.situation.checkpoint is not None
         self._take_up(self.situation.checkpoint)
-        self._pace = ManagerPace(START_CLOCK, PLAY_CLOCK, self._heard, self._intervals[-9:])
+        self._outage = True
 
     def think(self, seconds: float) -> None:
         """Looks for further possible states."""
         end = self._machine.now() + seconds
-        if not self.reference.sure and self.reference.refine(lambda: self._machine.now() > end):
+        if self.reference.refine(lambda: self._machine.now() > end):
             self.situation = self.reference.situation()
 
     def _take_up(self, checkpoint: Checkpoint) -> None:
@@ -171,7 +171,7 @@ class _Match:
         self.machine = machine
         self.rng = rng = random.Random(seed)
         self.role = rng.randrange(len(machine.roles))
-        self.record = GapRecord(seed, rng.randint(1, 3), self.role)
+        self.record = GapRecord(seed, rng.randint(0, MOST_MISSED), self.role)
         self.timeouts = rng.random() < 0.5
         """Whether the manager waits for a player that is gone, rather than noticing at once."""
         self.thinkers = not self.timeouts or rng.random() < 0.5

@@ -178,7 +178,7 @@ def test_unreadable_checkpoint_leads_astray(search: Started) -> None:
 
 
 @pytest.mark.parametrize(
-    "received", [("fly",), ("walk", "walk"), Unseen("walk"), Unseen("walk", (), 2), Judged(("walk",), "walk", 1.0)]
+    "received", [("fly",), ("walk", "walk"), Unseen("walk"), Unseen("walk", (), 2), Judged(("walk",), "walk", True)]
 )
 def test_search_that_lost_its_way_is_placed(search: Started, received: Any) -> None:
     """Whatever is no legal joint move is for the reference to judge."""
@@ -208,7 +208,7 @@ def test_search_stays_astray_until_it_is_placed(search: Started) -> None:
 def test_move_made_for_us_is_followed_with_a_doubt(search: Started) -> None:
     """The reference may find another explanation. Until then the search thinks on."""
     line = search(begin_of(WALK, seconds=5.0), Scripted())
-    line.say(Turn(Judged(("rest",), "walk", None), 1.0))
+    line.say(Turn(Judged(("rest",), "walk"), 1.0))
     assert line.next(Astray).turn == 1
     assert line.situation(1).digest == digest(0)
     line.say(Place(1, digest(1), at(1)))

@@ -126,7 +126,7 @@ def test_missed_turns_leave_a_doubt(tell: Callable[[Begin], Line]) -> None:
     """The last known state is the checkpoint; no more than some of the possible ones are for the search."""
     line = tell(begin_of(SOURCE))
     first = line.situation(0)
-    line.say(Turn(Judged(("noop", ("mark", "1", "1")), ("mark", "2", "2"), 1.0), 1.0))
+    line.say(Turn(Judged(("noop", ("mark", "1", "1")), ("mark", "2", "2"), True), 1.0))
     told = line.situation(1)
     assert told.states > 1
     assert told.checkpoint == first.checkpoint

@@ -42,7 +42,7 @@ class Silent(MatchJournal):
 
 def left_over(*history: Received, silence: float = 1.0, answered: Term | None = None) -> UnfinishedMatch:
     """A match that a former server left."""
-    return UnfinishedMatch(START, history, 0, Silent(), answered, Checkpoint(), silence, (PLAY_CLOCK - MARGIN,) * 3)
+    return UnfinishedMatch(START, history, 0, Silent(), answered, Checkpoint(), silence)
 
 
 def pool_of(search: FakeSearch) -> Pool:
@@ -87,12 +87,13 @@ def test_outage_within_a_turn_raises_no_doubt(in_virtual_time: Run) -> None:
     in_virtual_time(course())
 
 
-@pytest.mark.parametrize(("silence", "own", "missed"), [(60.0, "b", 2.08), (10.0, "a", 1.0)])
+@pytest.mark.parametrize(
+    ("silence", "own", "interrupted"), [(60.0, "b", True), (10.0, "a", True), (20.8, "b", False), (21.0, "b", True)]
+)
 def test_outage_in_which_turns_may_have_been_missed(
-    in_virtual_time: Run, silence: float, own: Term, missed: float
+    in_virtual_time: Run, silence: float, own: Term, interrupted: bool
 ) -> None:
-    """After too much time, or with another move for us, the search learns of the doubt, and of our answers while it
-    lasts."""
+    """After too much time, or with another move for us, the search learns of the doubt and of our answer."""
 
     async def course() -> None:
         search = FakeSearch(1)
@@ -100,9 +101,26 @@ def test_outage_in_which_turns_may_have_been_missed(
         await asyncio.sleep(0.1)
         await match.play(Play("m", (own, "d")), now())
         (_, told) = received(search.commands)
-        assert isinstance(told, Judged)
-        assert (told.moves, told.answered) == ((own, "d"), "b")
-        assert told.missed == pytest.approx(missed, abs=0.01)
+        assert told == (Judged((own, "d"), "b", True) if interrupted else (own, "d"))
+        match.abort()
+
+    in_virtual_time(course())
+
+
+@pytest.mark.parametrize(("seconds", "interrupted"), [(PLAY_CLOCK + 5.9, False), (PLAY_CLOCK + 6.1, True)])
+def test_other_move_for_us_after_too_long_a_turn(in_virtual_time: Run, seconds: float, interrupted: bool) -> None:
+    """If a turn takes longer than any manager waits and our answer was not accepted, messages may have been lost."""
+
+    async def course() -> None:
+        search = FakeSearch(1)
+        match = new_match(search)
+        assert await match.start(now())
+        await match.play(Play("m", None), now())
+        answer = await match.play(Play("m", ("b", "c")), begin := now())
+        other = "a" if answer == "b" else "b"
+        await asyncio.sleep(begin + seconds - now())
+        await match.play(Play("m", (other, "d")), now())
+        assert received(search.commands)[-1] == Judged((other, "d"), answer, interrupted)
         match.abort()
 
     in_virtual_time(course())

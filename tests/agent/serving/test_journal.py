@@ -53,13 +53,13 @@ async def test_unfinished_match_is_found_again(tmp_path: Path) -> None:
     await match.received((("mark", "1", "1"), "noop"), 1)
     await match.received(Unseen(None), 2)
     await match.received(Unseen("noop", (("saw", "x"),)), 3)
-    await match.received(Judged(("left", "right"), "left", 1.5), 4)
+    await match.received(Judged(("left", "right"), "left", True), 4)
     await match.received(Unseen("noop", missed=7), 12)
     await match.reached(Checkpoint(12, b'["done"]'))
     match.close()
     found = left(tmp_path)
     assert (found.start, found.start.listed) == (START, start.listed)
-    doubtful = Unseen(None), Unseen("noop", (("saw", "x"),)), Judged(("left", "right"), "left", 1.5)
+    doubtful = Unseen(None), Unseen("noop", (("saw", "x"),)), Judged(("left", "right"), "left", True)
     assert found.history == ((("mark", "1", "1"), "noop"), *doubtful, Unseen("noop", missed=7))
     assert found.checkpoint.turn == 12
 
@@ -261,19 +261,11 @@ async def test_last_state_and_answer_are_found_again(tmp_path: Path) -> None:
     assert found.checkpoint == Checkpoint()
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "times"),
-    [("a", "a", ((3.0, 4.0), 0.5)), ("a", "b", ((3.0, 4.0), 9.0)), (None, None, ((3.0, 0.0), 9.0))],
-)
-async def test_time_between_turns_is_known_after_a_restart(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    before: str | None,
-    after: str | None,
-    times: tuple[tuple[float, ...], float],
+@pytest.mark.parametrize(("before", "after", "silence"), [("a", "a", 0.5), ("a", "b", 9.0), (None, None, 9.0)])
+async def test_time_since_the_last_message_is_known_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str | None, after: str | None, silence: float
 ) -> None:
-    """The time of day measures turns only where the machine was started in between, or nothing tells. A clock that
-    jumps is no error."""
+    """The time of day measures it only where the machine was started in between, or nothing tells."""
     match = Journal(tmp_path).match(START.match_id)
     for number, (at, up) in enumerate(((1000.0, 5.0), (1010.0, 15.0), (1013.0, 18.0), (1011.0, 22.0))):
         moment = Moment(at, up, before)
@@ -281,7 +273,19 @@ async def test_time_between_turns_is_known_after_a_restart(
         await (match.received(("left",), number) if number else match.start(START))
     match.close()
     (found,) = Journal(tmp_path).unfinished(Moment(1020.0, 22.5, after))
-    assert (found.intervals, found.silence) == times
+    assert found.silence == silence
+
+
+@pytest.mark.parametrize(("missed", "interrupted"), [(1.5, True), (0.0, False), (None, False)])
+async def test_doubts_noted_by_an_older_version_are_read(
+    tmp_path: Path, missed: float | None, interrupted: bool
+) -> None:
+    """Version 0.2 noted the number of turns that may have been missed."""
+    match = Journal(tmp_path).match(START.match_id)
+    await match.start(START)
+    await match.append({"number": 1}, lambda: {"moves": ["left", "right"], "answered": "up", "missed": missed})
+    match.close()
+    assert left(tmp_path).history == (Judged(("left", "right"), "up", interrupted),)
 
 
 async def test_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:

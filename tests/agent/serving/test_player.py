@@ -120,7 +120,6 @@ def test_impossible_joint_moves_are_logged_and_not_applied(server: Server, tic_t
     server.play_out("m", tic_tac_toe, tic_tac_toe.advance("noop", ("mark", "1", "1")))
 
 
-# From the fourth crash on, the time that a crash takes may be that of a turn missed between messages that come so fast.
 @pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.e2e)])
 def test_killed_server_is_not_noticed_by_its_manager(
     tic_tac_toe: Game, supervised_server: SupervisedServer, kills: int

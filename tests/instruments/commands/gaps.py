@@ -25,9 +25,9 @@ def add(commands: Commands) -> None:
         "gaps",
         run,
         "play matches in which some PLAYs are missed",
-        "Simulates matches in which a player misses one to three PLAYs. Counts its illegal moves after that, how many "
-        "were to be expected (risk), and how soon the state was known again. Exit status 1 if a match has more than "
-        "one illegal move.",
+        "Simulates matches in which a player is gone for a while, and misses up to three PLAYs. Counts its illegal "
+        "moves after that, how many were to be expected (risk), and how soon the state was known again. Exit status 1 "
+        "if a match has more than one illegal move.",
         kernels=(CIRCUIT,),
         sheets="games",
     )
