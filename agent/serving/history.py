@@ -55,6 +55,8 @@ class MatchHistory:
         self.distrust = found.distrust
         """Number of circuits found wrong by now."""
         self._checkpoint = found.checkpoint
+        self._doubtful = self.outage
+        """Whether joint moves may ever have been missed."""
         self._heard = now() - found.silence
         """Moment of the last message."""
         self._imperfect = sheet.imperfect
@@ -125,7 +127,8 @@ class MatchHistory:
             answered is not None and role is not None and role < len(message.moves) and message.moves[role] != answered
         )
         interrupted = self._is_interrupted(received_at, replaced)
-        if interrupted or replaced or (latest is not None and latest.states > 1):
+        self._doubtful = self._doubtful or interrupted
+        if interrupted or (replaced and self._doubtful) or (latest is not None and latest.states > 1):
             return Judged(message.moves, answered, interrupted)
         return message.moves
 
@@ -161,6 +164,7 @@ class MatchHistory:
         self.turns = self._told = 0
         self._checkpoint = Checkpoint()
         self._hear(now())
+        self._doubtful = False
         if self._journal is not None:
             self._note(self._journal.start(self._start, self.distrust))
 
