@@ -64,23 +64,20 @@ class Belief:
         self,
         machine: StateMachine,
         role: int,
-        state: State,
-        turn: int = 0,
+        weights: Weights,
         perceive: Perceive | None = None,
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begins with a known state. `clock`, in seconds, measures deadlines."""
+        """See `begin`. `clock`, in seconds, measures deadlines."""
         self._rng = rng or random.Random()
         self._view = RoleView(machine, role, perceive, self._rng)
         self._clock = clock
-        self.turn = turn
-        """Number of joint moves received by now; the caller sets it."""
         self.weights: Weights
         """Possible states with their probabilities, whose sum is 1."""
         self.exhaustive: bool
         """Whether no possible state is missing."""
-        self.begin(state)
+        self.begin(weights)
 
     @property
     def sure(self) -> bool:
@@ -96,17 +93,16 @@ class Belief:
         """Returns the legal moves of every role in a state."""
         return self._view.legal(state)
 
-    def begin(self, state: State) -> None:
-        """Begins anew with a known state."""
-        self.root = state
-        """Last known state; an earlier one while an outage is remembered."""
-        self.root_turn = self.turn
-        """Number of joint moves received up to the root."""
+    def begin(self, weights: Weights) -> None:
+        """Begins anew with a known state, or with some that are taken to be all."""
+        total = sum(weights.values())
+        self._roots = {state: weight / total for state, weight in weights.items()}
+        """Last known state, or states; an earlier one while an outage is remembered."""
         self._evidence: list[_Evidence] = []
-        """Evidence since the root."""
+        """Evidence since then."""
         self._effort = 1.0
         """States followed by now, by which the weights are compared with those of further walks."""
-        self.weights, self.exhaustive = {state: 1.0}, True
+        self.weights, self.exhaustive = self._roots, True
         self._view.forget()
 
     def follow(self, steps: Sequence[Step], seconds: float) -> bool:
@@ -142,7 +138,7 @@ class Belief:
         if self.exhaustive:
             return False
         before = len(self.weights)
-        found, _, complete = self._search({self.root: 1.0}, self._evidence, stopped)
+        found, _, complete = self._search(self._roots, self._evidence, stopped)
         if not complete:
             for state, weight in self.weights.items():
                 found[state] = found.get(state, 0.0) + weight * self._effort
@@ -199,11 +195,11 @@ class Belief:
             self.weights = {state: 1.0}
             steps = [evidence.step for evidence in self._evidence[-PAST:]]
             if not any(isinstance(step, Told) and step.outage for step in steps):
-                self.begin(state)
+                self.begin(self.weights)
 
     def _restart(self, evidence: list[_Evidence], seconds: float) -> bool:
         """Follows the evidence from the root; returns whether it fits. Changes nothing if not."""
-        found, _, complete = self._search({self.root: 1.0}, evidence, self._limit(seconds))
+        found, _, complete = self._search(self._roots, evidence, self._limit(seconds))
         step = evidence[-1].step
         if not found and not complete and isinstance(step, Told):
             # Time was too short. The state after an illegal joint move tells at least which role is on turn.

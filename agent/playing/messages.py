@@ -76,16 +76,16 @@ def count_turns(*history: Received) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A known state of a match, and the messages since then, from which to take the match up."""
+    """What is known of a match in some turn, and the messages since then, from which to take the match up."""
 
     turn: int = 0
-    """Number of joint moves received up to the known state."""
-    facts: bytes | None = None
-    """The known state as JSON: a list of its facts, each a string or a list; None for the initial state."""
+    """Number of joint moves received by then."""
+    states: bytes | None = None
+    """See `Situation.possible`; None for the initial state."""
     disputed: JointMove | None = None
-    """The last joint move before the known state, if it was illegal (see `agent.playing.reference`)."""
+    """See `Situation.disputed`."""
     since: tuple[Received, ...] = ()
-    """Joint moves received after the known state."""
+    """Joint moves received since then."""
 
 
 # ---------------------------------------------------------------------------------------------- server -> process
@@ -155,8 +155,10 @@ class Place:
     """Number of joint moves received by now."""
     digest: bytes
     """See `Situation.digest`."""
-    state: bytes
-    """See `Situation.state`; passed on as it is."""
+    possible: bytes
+    """See `Situation.possible`; passed on as it is."""
+    legal: tuple[Term, ...] | None
+    """The moves to choose from where several states are possible; None if the state is known."""
 
 
 Command: TypeAlias = Begin | Turn | Rest | Rewind | Place
@@ -178,7 +180,7 @@ MOST_SHOWN = 1000
 """Most legal moves that a situation names."""
 
 MOST_FACTS = 1 << 16
-"""Most bytes of a checkpoint's facts: more take longer to write than to reach."""
+"""Most bytes of states in the journal, and on the page: more take longer to write than to reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +232,18 @@ class Situation:
     """[roles]; None unless the state is terminal."""
     repeatable: bool
     """Whether the joint move that led here would be legal once more."""
-    checkpoint: Checkpoint | None = None
-    """From the reference: the last known state, for journal and page; None if its facts take more than `MOST_FACTS`."""
+    disputed: JointMove | None = None
+    """From the reference: the last joint move, if it was illegal and not applied."""
     states: int = 1
     """Number of states that fit all messages. If several, `legal` holds the moves that are legal in most of them."""
-    state: bytes = b""
-    """From the reference: what the search needs to think about this state, or a weighted sample of the states; pickled,
-    never read by the server process. At most `MOST_REPORT`."""
+    possible: bytes = b""
+    """From the reference: the state, or a sample of the possible ones, as JSON: a list of pairs of a weight and a list
+    of facts. Where it is long, the server process never reads it; empty if it is too long for a report."""
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """From where another process can take the match up; None if the states are too large to tell."""
+        return Checkpoint(self.turn, self.possible, self.disputed) if self.possible else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +298,8 @@ def parts_of(command: Command) -> Iterator[Command | RulesPart]:
 def shortened(report: Report) -> Report | None:
     """Returns a report with less in it; None if nothing can be left out."""
     if isinstance(report, Situation):
-        if report.state:
-            return replace(report, state=b"")
-        if report.checkpoint is not None:
-            return replace(report, checkpoint=None)
+        if report.possible:
+            return replace(report, possible=b"")
         return replace(report, legal=report.legal[: len(report.legal) // 2]) if report.legal else None
     if isinstance(report, Thought):
         bare = replace(report.opinion, info={}, candidates=(), line=())

@@ -10,15 +10,15 @@ of states that fit (`agent.playing.belief`), until one is left.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import pickle
 import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
 
-from agent.playing.belief import Belief
+from agent.playing.belief import Belief, Weights
 from agent.playing.evidence import ANY_MISSED, NONE_MISSED, SOME_MISSED, Hidden, Perceive, Told
 from agent.playing.messages import (
     MOST_FACTS,
@@ -34,14 +34,11 @@ from agent.playing.messages import (
 )
 from agent.playing.situation import (
     DIGEST_BYTES,
-    KNOWN,
-    SAMPLE,
     describe,
-    facts_from_json,
-    facts_to_json,
     illegal_role,
     legal_moves,
 )
+from agent.record.spelling import states_from_json, states_to_json
 from games.machine import GameError, State, StateMachine, Term
 from protocol.kif import write
 
@@ -59,8 +56,11 @@ REFINING_SHARE = 0.3
 LEAST_FACT = 4
 """Bytes of the shortest fact. Too many are not even written: other threads would wait for that."""
 
+MOST_BYTES = MOST_REPORT // 2
+"""Most bytes of the states in a situation."""
+
 SAMPLES = (64, 16, 4)
-"""States of a sample for the search; fewer where their facts are too many."""
+"""States of a sample; fewer where their facts are too many for the journal."""
 
 
 class Reference:
@@ -85,17 +85,21 @@ class Reference:
         self.turn = checkpoint.turn
         self.budget = BUDGET
         """Seconds for finding the states that fit a message."""
-        facts = checkpoint.facts
-        self.state: State = machine.initial() if facts is None else machine.state(facts_from_json(facts))
-        """The state; if in doubt, the likeliest one."""
-        self.belief = Belief(machine, role, self.state, self.turn, perceive, rng, clock)
+        weights: Weights = {machine.initial(): 1.0}
+        if checkpoint.states is not None:
+            weights = {machine.state(facts): weight for facts, weight in states_from_json(checkpoint.states)}
+        self.belief = Belief(machine, role, weights, perceive, rng, clock)
         """The possible states."""
-        self._taken_up = facts is not None
+        self.state: State = self.belief.likeliest
+        """The state; if in doubt, the likeliest one."""
+        self._taken_up = checkpoint.states is not None
         """Whether this is the first message since the match was taken up: others may have been missed before it."""
         self._disputed = checkpoint.disputed
         self._last: JointMove | None = None
         for received in checkpoint.since:
+            self.budget = BUDGET / len(checkpoint.since)
             self.follow(received)
+        self.budget = BUDGET
 
     @property
     def sure(self) -> bool:
@@ -110,7 +114,6 @@ class Reference:
     def follow(self, received: Received) -> None:
         """Takes the next turn's message in."""
         self.turn += count_turns(received)
-        self.belief.turn = self.turn
         sure = self.sure
         if isinstance(received, Unseen):
             self._follow_unseen(received)
@@ -130,11 +133,9 @@ class Reference:
     def situation(self) -> Situation:
         """Returns the present situation, for the server process."""
         situation = describe(self.machine, self.state, self.role, self.turn, self.legal, self._last)
-        checkpoint = self._checkpoint()
+        situation = replace(situation, disputed=self._disputed, possible=self._possible())
         if self.sure:
-            facts = self.machine.facts(self.state)
-            known = pickle.dumps((KNOWN, facts)) if len(facts) * LEAST_FACT <= MOST_REPORT else b""
-            return replace(situation, checkpoint=checkpoint, state=known)
+            return situation
         terminal = self.belief.is_over()
         legal, support = self.belief.safest_moves(self.budget)
         log.info(
@@ -145,43 +146,31 @@ class Reference:
             100 * support,
             len(legal),
         )
-        sample = self._sample(legal)
+        told = b"%b %d %a" % (situation.possible, self.turn, legal)
         return replace(
             situation,
-            digest=blake2b(sample, digest_size=DIGEST_BYTES).digest(),
+            digest=blake2b(told, digest_size=DIGEST_BYTES).digest(),
             legal=tuple(legal[:MOST_SHOWN]),
             choices=len(legal),
             terminal=terminal,
             goals=situation.goals if terminal else None,
             repeatable=situation.repeatable and not terminal,
-            checkpoint=checkpoint,
             states=max(2, len(self.belief.weights)),
-            state=sample,
         )
 
-    def _checkpoint(self) -> Checkpoint | None:
-        """Returns the last known state, unless it has too many facts or they are nested too deeply."""
-        turn, state = (self.turn, self.state) if self.sure else (self.belief.root_turn, self.belief.root)
-        root = self.machine.facts(state)
-        if len(root) * LEAST_FACT > MOST_FACTS:
-            return None
-        try:
-            facts = facts_to_json(root)
-            if len(facts) > MOST_FACTS:
-                return None
-            facts_from_json(facts)
-        except (ValueError, RecursionError):
-            return None
-        return Checkpoint(turn, facts, self._disputed)
-
-    def _sample(self, legal: list[Term]) -> bytes:
-        """Returns some of the possible states, for the search."""
+    def _possible(self) -> bytes:
+        """Returns the state, or some of the possible ones, as JSON; nothing where they have too many facts, or facts
+        that are nested too deeply."""
         for count in SAMPLES:
             states = [(self.machine.facts(state), weight) for state, weight in self.belief.sample(count)]
-            sample = pickle.dumps((SAMPLE, states, tuple(legal)))
-            if len(sample) <= MOST_REPORT // 2:
-                break
-        return sample
+            if sum(len(facts) for facts, _ in states) * LEAST_FACT > MOST_BYTES:
+                continue
+            possible = states_to_json(states)
+            if len(possible) <= (MOST_BYTES if len(states) <= SAMPLES[-1] else MOST_FACTS):
+                with contextlib.suppress(ValueError, RecursionError):
+                    states_from_json(possible)
+                    return possible
+        return b""
 
     # --- following
 
@@ -226,7 +215,7 @@ class Reference:
         except GameError:
             return False
         if fits:
-            self.belief.begin(between)
+            self.belief.begin({between: 1.0})
             self.belief.follow([told], self.budget)
         return fits
 

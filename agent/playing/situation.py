@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
-from agent import bounded_json
 from agent.playing.messages import MOST_SHOWN, JointMove, Situation
-from agent.record.spelling import read_lists
 from games.machine import State, StateMachine, Term
 from protocol.kif import write
 
 DIGEST_BYTES = 16
-
-KNOWN, SAMPLE = "known", "sample"
-"""Kinds of `Situation.state`, a pickled tuple: `(KNOWN, facts)`, or `(SAMPLE, [(facts, weight)], legal moves)`."""
 
 
 def legal_moves(machine: StateMachine, state: State) -> list[list[Term]]:
@@ -61,16 +55,3 @@ def digest_of(facts: Iterable[Term], legal: Iterable[Term], goals: Sequence[int 
     rest = sorted(map(write, legal)) if goals is None else ["terminal", *map(str, goals)]
     text = "\n".join((*sorted(map(write, facts)), "", *rest))
     return blake2b(text.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES).digest()
-
-
-def facts_to_json(facts: Iterable[Term]) -> bytes:
-    """Returns a state's facts as a checkpoint has them."""
-    return json.dumps(list(facts), separators=(",", ":")).encode()
-
-
-def facts_from_json(text: bytes) -> frozenset[Term]:
-    """Returns a checkpoint's facts. Raises `ValueError` for other text."""
-    facts = read_lists(bounded_json.loads(text.decode()))
-    if isinstance(facts, str) or () in facts:
-        raise ValueError("a list of facts expected")
-    return frozenset(facts)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import pickle
 import threading
 import time
 from collections import deque
@@ -36,7 +35,8 @@ from agent.playing.messages import (
     count_turns,
 )
 from agent.playing.opinions import Opinions
-from agent.playing.situation import KNOWN, SAMPLE, describe, facts_from_json, illegal_role, legal_moves
+from agent.playing.situation import describe, illegal_role, legal_moves
+from agent.record.spelling import states_from_json
 from agent.search.engine import Engine, Limit, Opinion
 from games.machine import GameError, Interrupted, State, StateMachine, Term
 
@@ -211,7 +211,7 @@ class Thinker:
         elif isinstance(task, Rewind):
             self._go_to(Checkpoint())
             self._catch_up()
-        elif task.state and task.turn == self._turn and task.digest != self._digest:
+        elif task.possible and task.turn == self._turn and task.digest != self._digest:
             self._take_place(task)
 
     def _use(self, machine: StateMachine) -> None:
@@ -235,9 +235,10 @@ class Thinker:
         """Whether the state is not known."""
         self._facts: frozenset[Term] | None = None
         """Last known state; None for the initial one."""
-        if checkpoint.facts is not None:
+        if checkpoint.states is not None:
             try:
-                self._facts = facts_from_json(checkpoint.facts)
+                (self._facts, _), *others = states_from_json(checkpoint.states)
+                self._astray = bool(others)
             except ValueError:
                 self._astray = True
         self._place: Place | None = None
@@ -261,9 +262,8 @@ class Thinker:
 
     def _take_place(self, place: Place) -> None:
         """Begins anew where the reference is."""
-        kind, *rest = pickle.loads(place.state)
-        self._place = place if kind == SAMPLE else None
-        self._facts = rest[0] if kind == KNOWN else None
+        self._place = None if place.legal is None else place
+        (self._facts, _), *_ = states_from_json(place.possible)
         self._moves, self._astray = [], False
         self._begin_anew()
         self._catch_up()
@@ -337,8 +337,8 @@ class Thinker:
 
     def _weigh(self, machine: StateMachine, place: Place) -> None:
         """Thinks about several states."""
-        _, sample, legal = pickle.loads(place.state)
-        states = [(machine.state(facts), weight) for facts, weight in sample]
+        states = [(machine.state(facts), weight) for facts, weight in states_from_json(place.possible)]
+        legal = place.legal or ()
         self._digest = place.digest
         self._opinions.begin(place.turn, place.digest, frozenset(legal))
         self._doubt = BeliefSearch(machine, self._role, states, legal)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from urllib.parse import quote, unquote
 
+from agent import bounded_json
 from games.machine import Term
 from protocol.kif import read_one, write
 from protocol.terms import MAX_DEPTH, map_tokens
@@ -82,3 +84,22 @@ def read_count(data: object) -> int:
     if not isinstance(data, int) or data < 0:
         raise ValueError(f"a number expected, not {str(data)[:40]}")
     return data
+
+
+def states_to_json(states: Iterable[tuple[Iterable[Term], float]]) -> bytes:
+    """Returns states, as facts and weights, as JSON (see `agent.playing.messages.Situation`)."""
+    return json.dumps([[weight, list(facts)] for facts, weight in states], separators=(",", ":")).encode()
+
+
+def states_from_json(text: bytes) -> list[tuple[frozenset[Term], float]]:
+    """Returns states that are there as JSON, one at least. Raises `ValueError` for other text."""
+    pairs = bounded_json.loads(text.decode())
+    if not (isinstance(pairs, list) and pairs and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)):
+        raise ValueError("states with their weights expected")
+    states = []
+    for weight, facts in pairs:
+        read = read_lists(facts)
+        if isinstance(read, str) or () in read or not bounded_json.number(weight) > 0:
+            raise ValueError("a weight and a list of facts expected")
+        states.append((frozenset(read), bounded_json.number(weight)))
+    return states

@@ -173,10 +173,10 @@ class MatchHistory:
         if self._journal is not None:
             self._note(self._journal.answered(move, turn.number))
 
-    def note_state(self, checkpoint: Checkpoint | None) -> None:
-        """Notes the last known state; None where it is too large."""
-        known = self._checkpoint
-        if checkpoint is not None and checkpoint != known and known.turn <= checkpoint.turn <= self.turns:
+    def note_state(self, situation: Situation) -> None:
+        """Notes the state that the reference has told, or the possible ones, unless they are too large."""
+        checkpoint = situation.checkpoint
+        if checkpoint is not None and self._checkpoint.turn <= situation.turn <= self.turns:
             self._checkpoint = checkpoint
             if self._journal is not None:
                 self._note(self._journal.reached(checkpoint))
@@ -187,8 +187,6 @@ class MatchHistory:
             self.distrust = count
             if self._journal is not None:
                 self._note(self._journal.distrusted(count))
-                # A reader forgets the states before it: they may have been the circuit's.
-                self._note(self._journal.reached(self._checkpoint))
 
     def checkpoint(self) -> Checkpoint:
         """Returns the last known state, with the messages since then."""

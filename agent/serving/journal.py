@@ -23,9 +23,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agent.bounded_json import number
 from agent.json_lines import LineFile, read_lines
 from agent.playing.messages import MOST_FACTS, MOST_MISSED, Checkpoint, Judged, Received, Unseen, count_turns
-from agent.record.spelling import read_count, read_lists, read_term, read_terms, read_text, reading, spell, spell_all
+from agent.record.spelling import (
+    read_count,
+    read_lists,
+    read_term,
+    read_terms,
+    read_text,
+    reading,
+    spell,
+    spell_all,
+    states_to_json,
+)
 from agent.serving.moments import Moment
 from agent.serving.starting import JOURNAL_SUFFIX
 from games.machine import Term
@@ -88,7 +99,7 @@ class MatchJournal(LineFile):
 
     def __init__(self, path: Path, lines: Iterable[dict[str, Any]] = ()) -> None:
         """`lines` are those that a former server wrote."""
-        super().__init__(path, [line for line in lines if "answer" not in line and "facts" not in line])
+        super().__init__(path, [line for line in lines if not line.keys() & {"answer", "states", "facts"}])
 
     async def start(self, start: Start, distrust: int = 0) -> None:
         """Begins a new file; `distrust` is the number of circuits known to be wrong."""
@@ -124,10 +135,10 @@ class MatchJournal(LineFile):
 
     async def reached(self, checkpoint: Checkpoint) -> None:
         """Notes a state of the match; a large one takes longer to write than to reach."""
-        facts = checkpoint.facts
-        if facts is not None and len(facts) <= MOST_FACTS and not checkpoint.since:
+        states = checkpoint.states
+        if states is not None and len(states) <= MOST_FACTS and not checkpoint.since:
             line: dict[str, object] = {"turn": checkpoint.turn, "disputed": checkpoint.disputed}
-            await self.append(line, lambda: {"facts": json.loads(facts)}, keep=False, sync=False)
+            await self.append(line, lambda: {"states": json.loads(states)}, keep=False, sync=False)
 
     async def distrusted(self, circuits: int) -> None:
         """Notes the number of circuits found wrong by now."""
@@ -159,11 +170,8 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
             received[read_count(line.get("number", len(received) + 1))] = line
         elif "answer" in line:
             answer = line
-        elif "facts" in line:
+        elif "states" in line or "facts" in line:
             state = line
-        elif "distrust" in line:
-            # A wrong circuit may have given the states noted until then.
-            state = None
     history = tuple(_received(received[number]) for number in sorted(received))
     numbers = list(itertools.accumulate(map(count_turns, history), initial=0))
     if sorted(received) != numbers[1:]:
@@ -195,8 +203,10 @@ def _received(line: dict[str, Any]) -> Received:
 
 def _checkpoint(line: dict[str, Any]) -> Checkpoint:
     disputed = line["disputed"]
-    facts = json.dumps(list(map(read_lists, line["facts"]))).encode()
-    return Checkpoint(line["turn"], facts, None if disputed is None else tuple(map(read_lists, disputed)))
+    # Version 0.2 wrote the facts of known states.
+    pairs = line["states"] if "states" in line else [[1.0, line["facts"]]]
+    states = states_to_json((tuple(map(read_lists, facts)), number(weight)) for weight, facts in pairs)
+    return Checkpoint(line["turn"], states, None if disputed is None else tuple(map(read_lists, disputed)))
 
 
 def _spell_known(term: Term | None) -> str | None:

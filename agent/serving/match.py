@@ -435,7 +435,7 @@ class Match:
     def _on_reference(self, report: messages.Report) -> None:
         match report:
             case Situation():
-                self._history.note_state(report.checkpoint)
+                self._history.note_state(report)
                 if not report.turn:
                     self._opening = report
                 for turn in (self._turn, *self._before):
@@ -488,7 +488,9 @@ class Match:
         if turn.place_due or (wrong and self._history.distrust >= messages.CIRCUITS):
             if turn is self._turn:
                 turn.placed = here
-                self._search.send(messages.Place(here.turn, here.digest, here.state))
+                self._search.send(
+                    messages.Place(here.turn, here.digest, here.possible, here.legal if here.states > 1 else None)
+                )
         elif wrong:
             log.error("%s: turn %d: the search has another state than the interpreter", self.match_id, turn.number)
             self._distrust(self._history.distrust + 1)

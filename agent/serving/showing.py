@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from agent.playing.messages import Judged, Prepared, Received, Situation, Thought, Unseen
-from agent.record.spelling import read_lists
+from agent.playing.messages import MOST_FACTS, Judged, Prepared, Received, Situation, Thought, Unseen
+from agent.record.spelling import states_from_json
 from agent.serving.clock import Deadline
 from agent.serving.sheet import Sheet
 from agent.web.gallery import Gallery
@@ -106,9 +105,9 @@ class MatchShow:
     @_isolated
     def situated(self, situation: Situation) -> None:
         """The state is known, or some possible states are."""
-        known = situation.checkpoint
-        if known is not None and known.facts is not None and known.turn == situation.turn == self._transcript.last.turn:
-            self._transcript.reach(frozenset(map(read_lists, json.loads(known.facts))), situation.states)
+        if situation.turn == self._transcript.last.turn and 0 < len(situation.possible) <= MOST_FACTS:
+            facts, _ = max(states_from_json(situation.possible), key=lambda pair: pair[1])
+            self._transcript.reach(facts, situation.states)
         self._transcript.allow(situation.role, situation.legal)
 
     @_isolated

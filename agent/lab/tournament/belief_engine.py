@@ -10,7 +10,7 @@ from agent.playing.belief_search import NAME as BELIEF_SEARCH
 from agent.playing.belief_search import BeliefSearch
 from agent.playing.messages import Checkpoint, Unseen
 from agent.playing.reference import BUDGET, REFINING_SHARE, Reference
-from agent.playing.situation import facts_to_json
+from agent.record.spelling import states_to_json
 from agent.search.engine import Engine, Limit, Opinion, Report, StopFlag
 from agent.search.leveled import LevelSearch
 from agent.sheet import Sheet
@@ -43,7 +43,7 @@ class BeliefEngine(Engine):
     def begin(self, state: State) -> None:
         """The state is one that all roles know."""
         self._facts = self._machine.facts(state)
-        checkpoint = Checkpoint(facts=facts_to_json(self._facts))
+        checkpoint = Checkpoint(states=states_to_json([(self._facts, 1.0)]))
         self._reference = Reference(self._machine, self._role, checkpoint, self._perceive)
         self._engine.begin(state)
 

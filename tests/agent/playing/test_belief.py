@@ -15,7 +15,7 @@ from agent.playing.belief_search import BeliefSearch
 from agent.playing.evidence import ANY_MISSED, Hidden, Told
 from agent.playing.messages import Checkpoint, JointMove, Judged, Unseen
 from agent.playing.reference import Reference
-from agent.playing.situation import facts_to_json
+from agent.record.spelling import states_to_json
 from agent.search.engine import Opinion
 from games import rulesheets
 from games.machine import State, StateMachine, Term
@@ -201,7 +201,7 @@ def after_one_move() -> tuple[StateMachine, Belief]:
     """Returns tic-tac-toe, and the first role's belief after its mark in the first cell."""
     machine = own_interpreter("tic_tac_toe")
     root = play(machine, machine.initial(), (CELLS[0], "noop"))
-    return machine, Belief(machine, 0, root, rng=random.Random(0))
+    return machine, Belief(machine, 0, {root: 1.0}, rng=random.Random(0))
 
 
 def play(machine: StateMachine, state: State, *joint_moves: JointMove) -> State:
@@ -296,7 +296,7 @@ def test_many_states_are_sampled_within_bounds(monkeypatch: pytest.MonkeyPatch) 
     """Of more states than are kept, a sample is kept, all of which fit."""
     monkeypatch.setattr(beliefs, "LIMIT", 20)
     machine = own_interpreter("breakthrough")
-    belief = Belief(machine, 0, machine.initial(), rng=random.Random(1))
+    belief = Belief(machine, 0, {machine.initial(): 1.0}, rng=random.Random(1))
     last = machine.legal(machine.initial(), 0)[0]
     assert belief.follow([Told((last, "noop"), None, ANY_MISSED)], GENEROUS)
     assert 1 < len(belief.weights) <= 20
@@ -313,13 +313,14 @@ def test_many_states_are_sampled_within_bounds(monkeypatch: pytest.MonkeyPatch) 
 def test_nothing_is_sure_as_long_as_much_is_left_to_look_at() -> None:
     """A state is known only once all histories were searched."""
     machine, belief = after_one_move()
+    known_before = belief.likeliest
     assert belief.follow([Told((CELLS[4], "noop"), "noop", ANY_MISSED)], 0.0)
     assert not belief.exhaustive
     assert not belief.sure
     assert belief.refine(lambda: False)
     assert belief.exhaustive
     assert len(belief.weights) > 1
-    assert play(machine, belief.root, ("noop", CELLS[8]), (CELLS[4], "noop")) in belief.weights
+    assert play(machine, known_before, ("noop", CELLS[8]), (CELLS[4], "noop")) in belief.weights
 
 
 def test_search_that_is_stopped_again_and_again_finds_the_same() -> None:
@@ -327,8 +328,8 @@ def test_search_that_is_stopped_again_and_again_finds_the_same() -> None:
     machine = own_interpreter("tic_tac_toe")
     root = play(machine, machine.initial(), (CELLS[0], "noop"), ("noop", CELLS[8]))
     evidence = [Told((CELLS[4], "noop"), CELLS[1], ANY_MISSED), Told(("noop", CELLS[5]))]
-    at_once = Belief(machine, 0, root, rng=random.Random(1))
-    in_pieces = Belief(machine, 0, root, rng=random.Random(2))
+    at_once = Belief(machine, 0, {root: 1.0}, rng=random.Random(1))
+    in_pieces = Belief(machine, 0, {root: 1.0}, rng=random.Random(2))
     for step in evidence:
         assert at_once.follow([step], GENEROUS)
         assert in_pieces.follow([step], 0.0)
@@ -337,6 +338,11 @@ def test_search_that_is_stopped_again_and_again_finds_the_same() -> None:
         in_pieces.refine(iter([False] * asked + [True]).__next__)
     assert in_pieces.exhaustive
     assert in_pieces.weights == pytest.approx(at_once.weights, rel=0.01)
+
+
+def known(machine: StateMachine, state: State) -> Checkpoint:
+    """Returns the checkpoint of a state that is known after the first joint move."""
+    return Checkpoint(1, states_to_json([(machine.facts(state), 1.0)]))
 
 
 @pytest.mark.parametrize(
@@ -348,7 +354,7 @@ def test_move_made_for_us_reopens_a_doubt_that_was_settled(between: tuple[JointM
     """If the manager replaces our legal move long after a gap, that move was illegal after all."""
     machine = own_interpreter("tic_tac_toe")
     before = play(machine, machine.initial(), (CELLS[0], "noop"))
-    reference = Reference(machine, 0, Checkpoint(1, facts_to_json(machine.facts(before))), rng=random.Random(0))
+    reference = Reference(machine, 0, known(machine, before), rng=random.Random(0))
     truth = play(machine, before, ("noop", CELLS[1]), (CELLS[2], "noop"), ("noop", CELLS[3]))
     follow(reference, ("noop", CELLS[3]))
     assert reference.sure
@@ -359,8 +365,6 @@ def test_move_made_for_us_reopens_a_doubt_that_was_settled(between: tuple[JointM
     follow(reference, Judged((last, "noop"), CELLS[1], False))
     assert not reference.sure
     assert play(machine, truth, *between, (last, "noop")) in reference.belief.weights
-    assert reference.situation().checkpoint.turn == 1
-    assert reference.situation().checkpoint == Checkpoint(1, facts_to_json(machine.facts(before)))
 
 
 def test_move_made_for_us_is_no_reason_for_doubt_where_there_never_was_one() -> None:
@@ -383,14 +387,13 @@ def test_illegal_joint_move_reopens_a_doubt_that_was_settled() -> None:
         path.append((move, "noop") if role == 0 else ("noop", move))
         state = machine.next(state, path[-1])
     before = play(machine, machine.initial(), path[0])
-    reference = Reference(machine, 0, Checkpoint(1, facts_to_json(machine.facts(before))), rng=random.Random(0))
+    reference = Reference(machine, 0, known(machine, before), rng=random.Random(0))
     follow(reference, path[3])
     assert reference.sure
     moved_on = next(move for move in machine.legal(state, 0) if move not in machine.legal(reference.state, 0))
     follow(reference, (moved_on, "noop"))
     assert not reference.sure
     assert play(machine, state, (moved_on, "noop")) in reference.belief.weights
-    assert reference.situation().checkpoint.turn == 1
 
 
 def test_probable_state_is_known_although_others_are_possible() -> None:

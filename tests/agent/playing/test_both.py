@@ -39,7 +39,7 @@ class Both:
             Astray,
         )
         if astray or told.states > 1:
-            self._search.say(Place(number, told.digest, told.state))
+            self._search.say(Place(number, told.digest, told.possible, told.legal if told.states > 1 else None))
         if told.terminal or not told.choices:
             return told, None
         return told, self._search.next(Thought, lambda thought: thought.digest == told.digest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +32,8 @@ from agent.playing.messages import (
     Unseen,
 )
 from agent.playing.search import Compile, Search
-from agent.playing.situation import KNOWN, SAMPLE, digest_of, facts_to_json
+from agent.playing.situation import digest_of
+from agent.record.spelling import states_to_json
 from agent.search.engine import Engine, EngineMismatchError, Limit, Opinion, Score, StopFlag
 from agent.search.engine import Report as Listen
 from games import rulesheets
@@ -124,10 +124,7 @@ def search() -> Iterator[Started]:
 
 def at(number: int, *others: int) -> bytes:
     """Returns the state for a search that is, or may be, at some step of the walk."""
-    if not others:
-        return pickle.dumps((KNOWN, frozenset([("at", str(number))])))
-    states = [(frozenset([("at", str(step))]), 1.0) for step in (number, *others)]
-    return pickle.dumps((SAMPLE, states, ("walk", "rest")))
+    return states_to_json(([("at", str(step))], 1.0) for step in (number, *others))
 
 
 def digest(number: int) -> bytes:
@@ -145,7 +142,7 @@ def test_situation_comes_before_any_thought(search: Started) -> None:
     told = line.next(Report, lambda report: isinstance(report, Situation | Thought))  # type: ignore[arg-type]
     assert isinstance(told, Situation)
     assert (told.turn, set(told.legal), told.choices, told.digest) == (0, {"walk", "rest"}, 2, digest(0))
-    assert (told.checkpoint, told.state) == (None, b"")
+    assert (told.checkpoint, told.possible) == (None, b"")
     assert line.thought(0) == Thought(0, digest(0), Opinion("walk"), "good", "good is as good as any")
 
 
@@ -164,7 +161,7 @@ def test_joint_moves_are_followed_to_the_end(search: Started) -> None:
 
 def test_match_is_taken_up_at_a_checkpoint(search: Started) -> None:
     """With the joint moves made since."""
-    checkpoint = Checkpoint(5, facts_to_json([("at", "1")]), since=(("walk",), ("rest",)))
+    checkpoint = Checkpoint(5, at(1), since=(("walk",), ("rest",)))
     line = search(begin_of(WALK, checkpoint=checkpoint, seconds=5.0), Scripted())
     assert line.situation(7).digest == digest(2)
 
@@ -173,7 +170,7 @@ def test_unreadable_checkpoint_leads_astray(search: Started) -> None:
     """The reference knows better than to begin anywhere."""
     line = search(begin_of(WALK, checkpoint=Checkpoint(5, b"{"), seconds=5.0), Scripted())
     assert line.next(Astray).turn == 5
-    line.say(Place(5, digest(3), at(3)))
+    line.say(Place(5, digest(3), at(3), None))
     assert line.thought(5).digest == digest(3)
 
 
@@ -188,7 +185,7 @@ def test_search_that_lost_its_way_is_placed(search: Started, received: Any) -> N
     line.say(Turn(received, 1.0))
     turn = line.next(Astray).turn
     assert turn == 1 + (received.missed if isinstance(received, Unseen) else 0)
-    line.say(Place(turn, digest(2), at(2)))
+    line.say(Place(turn, digest(2), at(2), None))
     assert line.situation(turn).digest == digest(2)
     assert line.thought(turn).digest == digest(2)
     line.say(Turn(("walk",), 1.0))
@@ -211,7 +208,7 @@ def test_move_made_for_us_is_followed_with_a_doubt(search: Started) -> None:
     line.say(Turn(Judged(("rest",), "walk"), 1.0))
     assert line.next(Astray).turn == 1
     assert line.situation(1).digest == digest(0)
-    line.say(Place(1, digest(1), at(1)))
+    line.say(Place(1, digest(1), at(1), None))
     assert line.situation(1).digest == digest(1)
 
 
@@ -221,8 +218,8 @@ def test_place_where_it_is_already_changes_nothing(search: Started) -> None:
     line = search(begin_of(WALK, seconds=5.0), engine)
     line.say(Turn(("walk",), 1.0))
     line.thought(1)
-    line.say(Place(1, digest(1), at(1)))
-    line.say(Place(0, digest(0), at(0)))
+    line.say(Place(1, digest(1), at(1), None))
+    line.say(Place(0, digest(0), at(0), None))
     line.say(Turn(("walk",), 1.0))
     assert line.situation(2).digest == digest(2)
     line.thought(2)
@@ -235,14 +232,14 @@ def test_doubt_is_thought_about_in_samples(search: Started) -> None:
     line = search(begin_of(WALK, seconds=5.0), engine)
     line.say(Turn(Unseen(None), 1.0))
     line.next(Astray)
-    line.say(Place(1, b"doubt", at(0, 1)))
+    line.say(Place(1, b"doubt", at(0, 1), ("walk", "rest")))
     thought = line.thought(1)
     assert (thought.digest, thought.engine) == (b"doubt", BELIEF_SEARCH)
-    line.say(Place(1, b"less doubt", at(0, 1, 2)))
+    line.say(Place(1, b"less doubt", at(0, 1, 2), ("walk", "rest")))
     assert line.next(Thought, lambda thought: thought.digest == b"less doubt").engine == BELIEF_SEARCH
     line.say(Turn(("walk",), 1.0))
     assert line.next(Astray).turn == 2
-    line.say(Place(2, digest(1), at(1)))
+    line.say(Place(2, digest(1), at(1), None))
     thought = line.thought(2)
     assert (thought.digest, thought.engine) == (digest(1), "good")
 
@@ -380,7 +377,7 @@ def test_circuit_that_knows_other_states_is_wrong(search: Started) -> None:
     line.next(Prepared)
     line.say(Turn(("rest",), 1.0))
     assert line.next(Astray).turn == 1
-    line.say(Place(1, digest(0), at(0)))
+    line.say(Place(1, digest(0), at(0), None))
     assert line.next(Distrusted).circuits == 1
     until(lambda: line.ended is False)
 

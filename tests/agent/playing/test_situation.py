@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from agent.playing.situation import describe, digest_of, facts_from_json, facts_to_json, illegal_role, legal_moves
+from agent.playing.situation import describe, digest_of, illegal_role, legal_moves
+from agent.record.spelling import states_from_json, states_to_json
 from games import rulesheets
 from games.machine import NO_MOVE, State, StateMachine
 from tests.circuits import own_machine
@@ -59,17 +60,20 @@ def test_digest_tells_states_legal_moves_and_results_apart() -> None:
     assert digest_of(["a", ("b", "c")], [], (100, 0)) == others[3]
 
 
-def test_facts_are_read_as_they_were_written() -> None:
-    """Strings and lists of these; nothing else."""
-    facts = frozenset(["on", ("cell", "1", ("f", "x")), "İ"])
-    assert facts_from_json(facts_to_json(facts)) == facts
+def test_states_are_read_as_they_were_written() -> None:
+    """Weights, and facts that are strings or lists of these; nothing else."""
+    states = [(frozenset(["on", ("cell", "1", ("f", "x")), "İ"]), 0.25), (frozenset(), 0.75)]
+    assert states_from_json(states_to_json(states)) == states
 
 
-@pytest.mark.parametrize("text", [b"", b'"a"', b"{}", b"[1]", b"[[null]]", b"[" * 99 + b"]" * 99, b"\xff"])
-def test_other_text_is_no_list_of_facts(text: bytes) -> None:
+NO_STATES = b"", b'"a"', b"{}", b"[]", b"[1]", b"[[1]]", b"[[1,[[]]]]", b"[[0,[]]]", b"[" * 99 + b"]" * 99, b"\xff"
+
+
+@pytest.mark.parametrize("text", NO_STATES)
+def test_other_text_is_no_list_of_states(text: bytes) -> None:
     """A journal may be damaged."""
     with pytest.raises(ValueError):  # noqa: PT011 - whatever it is that is wrong
-        facts_from_json(text)
+        states_from_json(text)
 
 
 def test_role_without_legal_moves_may_do_anything() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent import json_lines
-from agent.playing.messages import Begin, Checkpoint, Distrusted, Place, Report, Rest, Thought, Turn
+from agent.playing.messages import Begin, Distrusted, Place, Report, Rest, Thought, Turn
 from agent.search.engine import Opinion
 from agent.serving import seats
 from agent.serving.clock import Clock, now
@@ -316,14 +316,14 @@ def test_reports_from_before_the_match_began_again_count_for_nothing(in_virtual_
         playing = asyncio.create_task(play(match, "b", "c"))
         await asyncio.sleep(1.0)
         reference.delay = 5.0
-        reference.report(replace(situation(1, "z"), checkpoint=Checkpoint(1, b'["z"]')))
+        reference.report(situation(1, "z", possible=b'[[1.0,["z"]]]'))
         match._turn.start_repeated = True
         again = asyncio.create_task(play(match))
         assert (await again)[0] == "b"
         await playing
-        assert match._history.checkpoint() == Checkpoint()
+        assert match._history.checkpoint() == situation(0).checkpoint
         assert (await play(match, "b", "d"))[0] == "b"
-        assert match._history.checkpoint().facts == b"[]"
+        assert match._history.checkpoint().states == situation(1).possible
         assert not search.released
         match.abort()
 

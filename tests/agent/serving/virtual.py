@@ -21,7 +21,6 @@ from agent.playing.messages import (
     Accepted,
     Astray,
     Begin,
-    Checkpoint,
     Command,
     Place,
     Prepared,
@@ -190,8 +189,7 @@ class FakeReference(FakeProcess):
 
     def situation(self) -> Situation:
         """Returns the situation now."""
-        checkpoint = Checkpoint(self.turn, b"[]" if self.turn else None)
-        return situation(self.turn, *self.legal, checkpoint=checkpoint, states=self.states)
+        return situation(self.turn, *self.legal, states=self.states)
 
 
 class FakeSearch(FakeProcess):
@@ -247,8 +245,8 @@ def digest_of(turn: int, states: int = 1, legal: tuple[Term, ...] = ("a", "b")) 
 def situation(turn: int, *legal: Term, states: int = 1, **other: Any) -> Situation:
     """Returns the situation of a turn."""
     legal = legal or ("a", "b")
-    rest = {"terminal": False, "goals": None, "repeatable": False, **other}
-    return Situation(turn, 0, digest_of(turn, states, legal), legal, len(legal), states=states, state=b"state", **rest)
+    rest = {"terminal": False, "goals": None, "repeatable": False, "possible": b'[[1.0,["f"]]]', **other}
+    return Situation(turn, 0, digest_of(turn, states, legal), legal, len(legal), states=states, **rest)
 
 
 class FakeKeeper:
