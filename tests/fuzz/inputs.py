@@ -90,6 +90,7 @@ def journals() -> list[bytes]:
         {"distrust": 1},
         {"number": 3, "own": None, "percepts": ["(saw x)"], "at": 1030.5, "up": 7.5, "boot": "b"},
         {"number": 9, "own": "noop", "missed": 5, "at": 1040.5},
+        {"number": 10, "moves": ["(go 2)", "noop"], "answered": "(go 1)", "missed": 1.5, "at": 1050.5},
         {"turn": 3, "facts": [["at", "1"]], "disputed": [["go", "9"], "noop"]},
     ]
     texts = [json.dumps(line) + "\n" for line in lines]
