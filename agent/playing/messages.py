@@ -248,10 +248,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Astray:
-    """From the search: `Place` is wanted for this turn, as soon as the reference has told its situation.
-
-    The search does not know the state, or doubts it; then its own `Situation` of the turn follows, and it thinks on.
-    """
+    """From the search: it does not know the state of this turn, and wants `Place` once the reference has told it."""
 
     turn: int
 

@@ -229,8 +229,6 @@ class Thinker:
     def _go_to(self, checkpoint: Checkpoint) -> None:
         """Notes a checkpoint's state, and the messages since then."""
         self._turn = checkpoint.turn
-        self._doubtful = False
-        """Whether the reference may come to another state than the joint move's."""
         self._astray = False
         """Whether the state is not known."""
         self._facts: frozenset[Term] | None = None
@@ -252,9 +250,6 @@ class Thinker:
     def _note(self, received: Received) -> None:
         """Notes a turn's message. Only a joint move leads to a known state."""
         self._turn += count_turns(received)
-        if isinstance(received, Judged) and not received.interrupted:
-            self._doubtful = received.answered not in (None, *received.moves[self._role : self._role + 1])
-            received = received.moves
         if isinstance(received, Unseen | Judged) or self._place is not None:
             self._astray = True
         else:
@@ -300,10 +295,7 @@ class Thinker:
             if steps is None:
                 self._astray = True
                 self._begin_anew()
-            if steps is None or self._doubtful:
-                self._doubtful = False
                 self._send(Astray(self._turn))
-            if steps is None:
                 return
             last = self._moves[-1] if self._moves else None
             situation = describe(machine, self._state, self._role, self._turn, self._legal, last)

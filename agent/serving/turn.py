@@ -25,7 +25,7 @@ class MatchTurn:
     search: Situation | None = None
     """The situation as the search has it."""
     astray: bool = False
-    """Whether the search does not know the state, or doubts it."""
+    """Whether the search does not know the state."""
     placed: Situation | None = None
     """The reference's situation that the search was told to think about."""
     thought: Thought | None = None

@@ -175,7 +175,7 @@ def test_unreadable_checkpoint_leads_astray(search: Started) -> None:
 
 
 @pytest.mark.parametrize(
-    "received", [("fly",), ("walk", "walk"), Unseen("walk"), Unseen("walk", (), 2), Judged(("walk",), "walk", True)]
+    "received", [("fly",), ("walk", "walk"), Unseen("walk"), Unseen("walk", (), 2), Judged(("rest",), "walk", False)]
 )
 def test_search_that_lost_its_way_is_placed(search: Started, received: Any) -> None:
     """Whatever is no legal joint move is for the reference to judge."""
@@ -200,16 +200,6 @@ def test_search_stays_astray_until_it_is_placed(search: Started) -> None:
     assert line.next(Astray).turn == 1
     line.say(Turn(("walk",), 1.0))
     assert line.next(Astray).turn == 2
-
-
-def test_move_made_for_us_is_followed_with_a_doubt(search: Started) -> None:
-    """The reference may find another explanation. Until then the search thinks on."""
-    line = search(begin_of(WALK, seconds=5.0), Scripted())
-    line.say(Turn(Judged(("rest",), "walk"), 1.0))
-    assert line.next(Astray).turn == 1
-    assert line.situation(1).digest == digest(0)
-    line.say(Place(1, digest(1), at(1), None))
-    assert line.situation(1).digest == digest(1)
 
 
 def test_place_where_it_is_already_changes_nothing(search: Started) -> None:

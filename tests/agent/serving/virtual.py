@@ -209,8 +209,7 @@ class FakeSearch(FakeProcess):
         astray: bool = False,
         **how: Any,
     ) -> None:
-        """`wrong`: it has another state than the reference; `astray`: it never knows the state by itself; both: it has
-        another state, but doubts it."""
+        """`wrong`: it has another state than the reference; `astray`: it never knows the state by itself."""
         super().__init__(pid, **how)
         self._prepares = prepares
         self._proves = proves
@@ -231,7 +230,6 @@ class FakeSearch(FakeProcess):
         else:
             if self._astray:
                 yield Astray(self.turn)
-            if self._astray and not self._wrong:
                 return
             yield replace(situation(self.turn), digest=digest)
         yield Thought(self.turn, digest, Opinion(self._move, Score(60.0), final=self._proves), self._engine)
