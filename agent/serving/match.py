@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,9 +35,6 @@ log = logging.getLogger(__name__)
 
 PATIENCE, PATIENCE_SECONDS = 0.1, 0.25
 """Share of a turn, and most seconds, that a final opinion waits for the reference, which may find the search wrong."""
-
-LATE_TURNS = 8
-"""Turns by which one process may be behind the other, and be compared with it all the same."""
 
 LAST_SHARE = 0.75
 """Share of the margin spent as well if a living process has not told the legal moves: an illegal move is worth no more
@@ -122,8 +118,6 @@ class Match:
         self._playable: bool | None = None
         """Whether the match can be played; None until a process tells."""
         self._turn = MatchTurn(self._history.turns)
-        self._before: deque[MatchTurn] = deque(maxlen=LATE_TURNS)
-        """The turns before: the processes are still compared where one of them is late."""
         self._opening: Situation | None = None
         """The reference's situation of the first turn."""
         self._latest: Situation | None = None
@@ -295,7 +289,6 @@ class Match:
         history = self._history
         received = history.read(message, received_at, self._turn.answered, self._latest)
         history.add(received, received_at)
-        self._before.append(self._turn)
         self._turn = turn = MatchTurn(history.turns, deadline)
         self._show.moved(received)
         self._news.set()
@@ -309,7 +302,6 @@ class Match:
         self._rewinds += 1
         self._history.begin_again()
         self._latest = self._opening
-        self._before.clear()
         self._turn = MatchTurn(0, reference=self._opening)
         self._show.began_again()
         self._reference.rewind()
@@ -389,7 +381,7 @@ class Match:
         """Goes on thinking for a while, if at all: until the manager goes on."""
         if self._search.can_be_bettered:
             log.info("%s: another search goes on with the kernels compiled by now", self.match_id)
-            self._forget_search()
+            self._turn.forget_search()
             self._search.replace(lost=False)
         if not self._options.ponder:
             self._send(messages.Rest())
@@ -438,10 +430,9 @@ class Match:
                 self._history.note_state(report)
                 if not report.turn:
                     self._opening = report
-                for turn in (self._turn, *self._before):
-                    if turn.number == report.turn:
-                        turn.reference = report
-                        self._on_situation(turn, report)
+                if report.turn == self._turn.number:
+                    self._turn.reference = report
+                    self._on_situation(report)
             case messages.Accepted():
                 self._accepted = True
                 self.resume()
@@ -452,14 +443,12 @@ class Match:
     def _on_search(self, report: messages.Report) -> None:
         turn = self._turn
         match report:
-            case Situation():
-                for told in (turn, *self._before):
-                    if told.number == report.turn:
-                        told.search = report
-                        self._on_situation(told, report)
+            case Situation() if report.turn == turn.number:
+                turn.search = report
+                self._on_situation(report)
             case messages.Astray() if report.turn == turn.number:
                 turn.astray = True
-                self._compare(turn)
+                self._compare()
             case messages.Thought() if report.turn == turn.number:
                 turn.thought = report
                 self._show.thought(report)
@@ -472,25 +461,23 @@ class Match:
                 self._refuse(report)
         self._news.set()
 
-    def _on_situation(self, turn: MatchTurn, report: Situation) -> None:
-        if turn is self._turn and turn.situation is report:
+    def _on_situation(self, report: Situation) -> None:
+        if self._turn.situation is report:
             self._revived = False
             self._latest = report
             self._show.situated(report)
-        self._compare(turn)
+        self._compare()
 
-    def _compare(self, turn: MatchTurn) -> None:
+    def _compare(self) -> None:
         """Makes the search think about what the reference knows. The interpreter is right where they differ."""
-        here = turn.reference
+        turn, here = self._turn, self._turn.reference
         if here is None or not self._search.taken:
             return
         wrong = turn.search_is_wrong
         if turn.place_due or (wrong and self._history.distrust >= messages.CIRCUITS):
-            if turn is self._turn:
-                turn.placed = here
-                self._search.send(
-                    messages.Place(here.turn, here.digest, here.possible, here.legal if here.states > 1 else None)
-                )
+            turn.placed = here
+            legal = here.legal if here.states > 1 else None
+            self._search.send(messages.Place(here.turn, here.digest, here.possible, legal))
         elif wrong:
             log.error("%s: turn %d: the search has another state than the interpreter", self.match_id, turn.number)
             self._distrust(self._history.distrust + 1)
@@ -498,17 +485,12 @@ class Match:
     def _distrust(self, circuits: int) -> None:
         """Replaces a search whose circuit is wrong."""
         self._history.distrust_circuits(circuits)
-        self._forget_search()
+        self._turn.forget_search()
         self._search.replace()
 
     def _on_search_lost(self) -> None:
-        self._forget_search()
-        self._clock.lost_process()
-
-    def _forget_search(self) -> None:
-        """Takes note that another process searches from now on."""
         self._turn.forget_search()
-        self._before.clear()
+        self._clock.lost_process()
 
     def _refuse(self, report: messages.Refused) -> None:
         if self._playable is None:

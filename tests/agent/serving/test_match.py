@@ -282,29 +282,6 @@ def test_search_whose_state_differs_is_replaced(in_virtual_time: Run) -> None:
     in_virtual_time(course())
 
 
-@pytest.mark.parametrize("late", [FakeReference, FakeSearch])
-def test_late_process_is_compared_all_the_same(in_virtual_time: Run, late: type[FakeProcess]) -> None:
-    """A turn that is over shows as well that the search is wrong; what the reference tells of it is not lost."""
-
-    async def course() -> None:
-        reference, wrong, right = FakeReference(), FakeSearch(1, wrong=True), FakeSearch(2)
-        (reference if late is FakeReference else wrong).delay = 30.0
-        match = new_match(reference, wrong, right)
-        starting = asyncio.create_task(match.start(now()))
-        for moves in ((), ("b", "c")):
-            await play(match, *moves)
-        assert wrong.released
-        assert told(right) == 1
-        assert right.begun[0].checkpoint.turn <= 1
-        await asyncio.sleep(20.0)
-        assert match._history.checkpoint().turn == 1
-        assert not right.released
-        match.abort()
-        await starting
-
-    in_virtual_time(course())
-
-
 def test_reports_from_before_the_match_began_again_count_for_nothing(in_virtual_time: Run) -> None:
     """They may be about a turn of the same number, with other moves."""
 
