@@ -19,7 +19,6 @@ from typing import TypeAlias
 
 from agent.commands.options import WRONG_INPUT
 from agent.errors import CommandError
-from agent.serving.starting import REFERENCE, SEARCH
 from protocol.client import ClientError, PlayerClient
 from protocol.kif import read_rulesheet
 from protocol.messages import LONGEST_CLOCK, Abort, Message, Play, Start, Stop
@@ -49,9 +48,10 @@ async def _kill_all(server: SoakServer, rng: Random) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-async def _kill_kind(kind: str, server: SoakServer, rng: Random) -> None:
+async def _kill_kind(searches: bool, server: SoakServer, rng: Random) -> None:
     for process in server.workers:
-        if f"--kind={kind}".encode() in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0"):
+        # References know no NumPy.
+        if ("numpy" in Path(f"/proc/{process}/maps").read_text()) == searches:
             os.kill(process, signal.SIGKILL)
 
 
@@ -212,8 +212,8 @@ FAULTS: dict[str, Fault] = {
     "server killed": partial(_signal_server, signal.SIGKILL),
     "server killed in mid-write": _kill_server_while_it_writes,
     "worker killed": partial(_signal_worker, signal.SIGKILL),
-    "references killed": partial(_kill_kind, REFERENCE),
-    "searches killed": partial(_kill_kind, SEARCH),
+    "references killed": partial(_kill_kind, False),
+    "searches killed": partial(_kill_kind, True),
     "all workers killed": _kill_all,
     "server killed with its supervisor": _start_again,
     "worker stopped": partial(_signal_worker, signal.SIGSTOP),
