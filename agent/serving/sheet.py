@@ -10,6 +10,7 @@ from games.gdl.rules.surface import has_imperfect_information, named_moves
 from games.machine import Term
 from protocol.messages import Start
 from protocol.spelling import Spelling
+from protocol.terms import footprint
 
 MOST_TOKENS = 5000
 """Tokens that are walked through in the event loop, in some milliseconds. Most rulesheets in use have fewer, and all
@@ -28,6 +29,8 @@ class Sheet:
     spelling: Spelling
     imperfect: bool
     """Whether it is a game of imperfect information (GDL-II)."""
+    size: int
+    """Bytes that the rules take in memory, roughly."""
     named: tuple[Term, ...]
     """Own moves that the rules name; they need not be legal."""
     roles: tuple[Term, ...]
@@ -44,6 +47,7 @@ class Sheet:
             start,
             spelling,
             has_imperfect_information(rules),
+            footprint(rules),
             tuple(named_moves(rules, start.role)),
             roles if start.role in roles else (start.role,),
         )

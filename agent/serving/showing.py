@@ -64,6 +64,7 @@ class MatchShow:
             bounded=True,
             key=gallery.new_key(start.match_id),
             own=(self._role,),
+            told=sheet.size,
         )
         gallery.add(self._transcript)
 

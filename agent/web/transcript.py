@@ -50,10 +50,8 @@ class Transcript(MatchRecord):
     """Grows with every change."""
     changed: Callable[[Transcript], None] = lambda transcript: None
     """Called after every change."""
-
-    def __post_init__(self) -> None:
-        self._told = footprint(self.rules)
-        """Bytes of the rules and moves, roughly."""
+    told: int = 0
+    """Bytes of the moves, roughly, and of rules that a stranger has sent."""
 
     # --- writing
 
@@ -66,7 +64,7 @@ class Transcript(MatchRecord):
 
     def move(self, moves: tuple[Term, ...] | None, seconds: list[float] | None = None, missed: int = 0) -> None:
         """See `MatchRecord.move`."""
-        self._told += footprint(moves or ())
+        self.told += footprint(moves or ())
         self.clock = None
         super().move(moves, seconds, missed)
 
@@ -108,7 +106,7 @@ class Transcript(MatchRecord):
     @property
     def size(self) -> int:
         """Bytes that the match takes in memory, roughly."""
-        return self._told + len(self.positions) * POSITION_BYTES + self.facts_kept * FACT_BYTES
+        return self.told + len(self.positions) * POSITION_BYTES + self.facts_kept * FACT_BYTES
 
     def summary(self) -> dict[str, Any]:
         """Returns the overview's data as JSON data."""
