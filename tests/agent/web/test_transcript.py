@@ -20,6 +20,7 @@ from agent.web.gallery import Gallery
 from agent.web.records import Records, read_record, save_record
 from agent.web.transcript import Transcript
 from protocol.scramble import make_scrambler
+from protocol.terms import footprint
 
 from .conftest import served
 
@@ -152,8 +153,8 @@ def test_finished_matches_have_bounded_room(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(galleries, "MOST_KEPT_BYTES", 1_000_000)
     gallery = Gallery()
     for number in range(6):
-        rules = [("fact", str(number), str(one)) for one in range(1000 if number % 2 else 1)]
-        transcript = Transcript("m", "m", ("r",), ("",), 1, 1, rules=tuple(rules), key=str(number))
+        rules = tuple(("fact", str(number), str(one)) for one in range(1000 if number % 2 else 1))
+        transcript = Transcript("m", "m", ("r",), ("",), 1, 1, key=str(number), told=footprint(rules))
         gallery.add(transcript)
         for move in range(1 if number % 2 else 1000):
             transcript.move((("go", str(move)),))
@@ -193,7 +194,7 @@ def test_newest_records_are_kept(limit: str, tmp_path: Path, monkeypatch: pytest
     size = saved[0].stat().st_size
     (folder / "mine.json").write_text("{}")
     os.utime(folder / "mine.json", (0, 0))
-    monkeypatch.setattr(record_files, limit, 2 if limit == "MOST_KEPT" else 2 * size)
+    monkeypatch.setattr(record_files, limit, 2 if limit == "MOST_KEPT" else 2 * size + size // 2)
     assert save_record(folder, match) == saved[3]
     assert {path.name for path in folder.iterdir()} == {"mine.json", saved[2].name, saved[3].name}
     monkeypatch.setattr(record_files, limit, 0)
