@@ -19,15 +19,14 @@ REFERENCE, SEARCH = "reference", "search"
 def play(pipe: Connection, kind: str, memory: int, without: Collection[str]) -> None:
     """Gets ready, reports that, and plays the first match that is not refused.
 
-    `memory` bounds this process and its children, in bytes; `without` are groups of kernels not to use.
+    `memory` bounds this process, in bytes; `without` are groups of kernels not to use.
     """
     handler, channel = start_logging(), Channel(pipe)
     started = time.monotonic()
     play_match = _search(without) if kind == SEARCH else _reference()
-    # Half of a search's memory is for its children. From here on it depends on the rules how much is needed.
-    share = memory // 2 if kind == SEARCH else memory
+    # From here on it depends on the rules how much is needed.
     resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    bound_memory(share - resident)
+    bound_memory(memory - resident)
     try:
         channel.send(Warm(time.monotonic() - started))
         playing = True

@@ -33,8 +33,8 @@ SPARES = 1
 PROCESSES_SHARE = 0.8
 """The processes' share of the memory; the rest is for the server, the page, and kernels being compiled."""
 
-SHARE_OF: dict[Kind, float] = {REFERENCE: 1 / 4, SEARCH: 3 / 4}
-"""Share of a match's memory by kind of process."""
+SHARE_OF: dict[Kind, float] = {REFERENCE: 1 / 8, SEARCH: 1 / 2}
+"""Share of a match's memory by kind of process. The rest is for the search's children, which compile the rules."""
 
 NICENESS = 1
 """Niceness of these processes: the server, which only runs for moments, goes first."""
