@@ -166,6 +166,8 @@ class Player:
             log.warning(warning)
         self._pools.search.do_without(self._kernels.lacking)
         found = [] if self._journal is None else list(self._journal.unfinished(Moment.present()))
+        # The managers that were heard last are those that wait.
+        found.sort(key=lambda unfinished: unfinished.silence)
         self._pools.reference.start(self._early, EARLY_SECONDS if self._early else 0.0)
         self._pools.search.start(delay=EARLY_SECONDS if found else 0.0)
         self._upkeep = [

@@ -169,7 +169,10 @@ class Pool:
 
     async def _keep(self, delay: float) -> None:
         """Keeps a spare: started at once where one is waited for, else once a match has begun to play."""
-        await asyncio.sleep(delay)
+        begins = now() + delay
+        # Early processes may be fewer than matches.
+        while now() < begins and not (self._waiting and self.kind == REFERENCE):
+            await self._wait(begins - now())
         while True:
             self._drop_useless()
             if self._urgent():

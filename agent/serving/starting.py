@@ -63,11 +63,11 @@ def too_little_memory(matches: int) -> str:
 
 
 def start_early(journal: Path | None, matches: int) -> list[ChildProcess]:
-    """Starts a reference for each match of the journal, `matches` at most; fewer if one cannot be started."""
+    """Starts a reference for each match of the journal, as far as they may be; fewer if one cannot be started."""
     started: list[ChildProcess] = []
     found = [] if journal is None else list(journal.glob(f"*{JOURNAL_SUFFIX}"))
     try:
-        for _ in found[:matches]:
+        for _ in found[: matches + SPARES]:
             started.append(start_process(REFERENCE, memory_share(matches)))
     except OSError as error:
         log.error("a process cannot be started: %s", error)
