@@ -242,8 +242,9 @@ class ChildProcess:
             return pid
         try:
             self.pipe.close()
-            # A terminal sends Ctrl-C to all processes; the parent handles it.
+            # A terminal sends Ctrl-C to all processes; the parent handles it. Other handlers are the parent's as well.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             _main(theirs, task)
         finally:
             os._exit(1)

@@ -244,7 +244,9 @@ def test_parent_may_end_before_its_child_begins(start: Callable[..., ChildProces
     until(lambda: not runs(grandchild))
     line, other_end = os.pipe()
     os.close(other_end)
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
     child = start(sleep)
+    signal.signal(signal.SIGTERM, before)
     end_with_parent(line, signal.SIGTERM, child.pid)
     with pytest.raises(ChildLostError, match="ended by signal 15"):
         child.receive()
