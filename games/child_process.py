@@ -237,14 +237,22 @@ class ChildProcess:
             warnings.simplefilter("ignore", DeprecationWarning)
             sys.stdout.flush()
             sys.stderr.flush()
-            pid = os.fork()
+            # None of the parent's handlers ever runs in the child.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+            try:
+                pid = os.fork()
+            except OSError:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+                raise
         if pid:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             return pid
         try:
             self.pipe.close()
-            # A terminal sends Ctrl-C to all processes; the parent handles it. Other handlers are the parent's as well.
+            # A terminal sends Ctrl-C to all processes; the parent handles it.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             _main(theirs, task)
         finally:
             os._exit(1)
