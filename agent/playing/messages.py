@@ -76,7 +76,7 @@ def count_turns(*history: Received) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What is known of a match in some turn, and the messages since then, from which to take the match up."""
+    """The knowledge of a match in some turn, and the messages since then, from which to take the match up."""
 
     turn: int = 0
     """Number of joint moves received by then."""
@@ -148,7 +148,7 @@ class Rewind:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Placement:
     """To the search alone: think about the reference's state, or states, of a turn."""
 
     turn: int
@@ -161,7 +161,7 @@ class Place:
     """The moves to choose from where several states are possible; None if the state is known."""
 
 
-Command: TypeAlias = Begin | Turn | Rest | Rewind | Place
+Command: TypeAlias = Begin | Turn | Rest | Rewind | Placement
 
 PART = 1000
 """Statements pickled at once, in about a millisecond: a START may have many more, and the event loop must not wait."""
@@ -214,7 +214,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is known of a turn: by the reference for certain, by the search as its machine has it."""
+    """The knowledge of a turn: by the reference for certain, by the search as its machine has it."""
 
     turn: int
     """Number of joint moves received by now."""
@@ -248,7 +248,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Astray:
-    """From the search: it does not know the state of this turn, and wants `Place` once the reference has told it."""
+    """From the search: it does not know the state of this turn, and wants a `Placement` once the reference tells it."""
 
     turn: int
 

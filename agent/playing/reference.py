@@ -170,6 +170,9 @@ class Reference:
                 with contextlib.suppress(ValueError, RecursionError):
                     states_from_json(possible)
                     return possible
+            if len(states) <= SAMPLES[-1]:
+                # There are no fewer.
+                break
         return b""
 
     # --- following

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from agent.playing.choice import EngineChoice, choice_for
-from agent.playing.messages import CIRCUITS, Begin, Channel, Place, Prepared, Refused, Rest, Rewind, Turn
+from agent.playing.messages import CIRCUITS, Begin, Channel, Placement, Prepared, Refused, Rest, Rewind, Turn
 from agent.playing.opinions import REPEAT_AFTER
 from agent.playing.rehearsal import Rehearsal
 from agent.playing.rules import check_rules, place
@@ -144,7 +144,7 @@ class Search:
         elif isinstance(command, Rest):
             self._resting = True
             self._thinker.rest()
-        elif isinstance(command, Rewind | Place):
+        elif isinstance(command, Rewind | Placement):
             self._thinker.take(command)
 
     def _poll_compilation(self) -> None:

@@ -26,7 +26,7 @@ from agent.playing.messages import (
     Distrusted,
     JointMove,
     Judged,
-    Place,
+    Placement,
     Received,
     Report,
     Rewind,
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 IN_DOUBT = "several states fit what was told: the moves are compared in samples of them"
 """Reason why the search over beliefs thinks, for the page."""
 
-Task: TypeAlias = Turn | Rewind | Place | StateMachine
+Task: TypeAlias = Turn | Rewind | Placement | StateMachine
 """A command of the server, or the circuit that plays from now on."""
 
 
@@ -239,7 +239,7 @@ class Thinker:
                 self._astray = bool(others)
             except ValueError:
                 self._astray = True
-        self._place: Place | None = None
+        self._place: Placement | None = None
         """States to think about where there are several."""
         self._moves: list[JointMove] = []
         """Joint moves since the last known state."""
@@ -255,7 +255,7 @@ class Thinker:
         else:
             self._moves.append(received)
 
-    def _take_place(self, place: Place) -> None:
+    def _take_place(self, place: Placement) -> None:
         """Begins anew where the reference is."""
         self._place = None if place.legal is None else place
         (self._facts, _), *_ = states_from_json(place.possible)
@@ -327,7 +327,7 @@ class Thinker:
             steps.append((joint_move, self._state))
         return steps
 
-    def _weigh(self, machine: StateMachine, place: Place) -> None:
+    def _weigh(self, machine: StateMachine, place: Placement) -> None:
         """Thinks about several states."""
         states = [(machine.state(facts), weight) for facts, weight in states_from_json(place.possible)]
         legal = place.legal or ()

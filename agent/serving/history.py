@@ -13,7 +13,7 @@ from dataclasses import replace
 from agent.playing.messages import MOST_MISSED, Checkpoint, Judged, Received, Situation, Unseen, count_turns
 from agent.serving.clock import Instant, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
-from agent.serving.sheet import Sheet
+from agent.serving.sheet import MatchSheet
 from agent.serving.turn import MatchTurn
 from games.machine import Term
 from protocol.messages import Play, Stop
@@ -38,7 +38,7 @@ TURN_BYTES = 1 << 13
 class MatchHistory:
     """A match as its manager reported it."""
 
-    def __init__(self, sheet: Sheet, journal: MatchJournal | None, found: UnfinishedMatch | None) -> None:
+    def __init__(self, sheet: MatchSheet, journal: MatchJournal | None, found: UnfinishedMatch | None) -> None:
         """`found` is a match that a former server left unfinished; its journal is used on."""
         self._start = sheet.start
         self.outage = found is not None

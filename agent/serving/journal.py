@@ -136,7 +136,7 @@ class MatchJournal(LineFile):
     async def reached(self, checkpoint: Checkpoint) -> None:
         """Notes a state of the match; a large one takes longer to write than to reach."""
         states = checkpoint.states
-        if states is not None and len(states) <= MOST_FACTS and not checkpoint.since:
+        if states is not None and len(states) <= MOST_FACTS:
             line: dict[str, object] = {"turn": checkpoint.turn, "disputed": checkpoint.disputed}
             await self.append(line, lambda: {"states": json.loads(states)}, keep=False, sync=False)
 

@@ -20,9 +20,9 @@ from agent.serving.clock import SILENCE_SECONDS, Clock, Deadline, Instant, now
 from agent.serving.history import MatchHistory
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match_clock import MatchClock
-from agent.serving.pool import Pool
-from agent.serving.seats import Seat
-from agent.serving.sheet import Sheet
+from agent.serving.pool import ProcessPool
+from agent.serving.seats import ProcessSeat
+from agent.serving.sheet import MatchSheet
 from agent.serving.showing import MatchShow
 from agent.serving.statistics import Statistics
 from agent.serving.turn import MatchTurn, any_move
@@ -83,8 +83,8 @@ class MatchOptions:
 class Pools(NamedTuple):
     """The processes of both kinds."""
 
-    reference: Pool
-    search: Pool
+    reference: ProcessPool
+    search: ProcessPool
 
 
 class Match:
@@ -92,7 +92,7 @@ class Match:
 
     def __init__(
         self,
-        sheet: Sheet,
+        sheet: MatchSheet,
         pools: Pools,
         options: MatchOptions,
         journal: MatchJournal | None = None,
@@ -111,8 +111,8 @@ class Match:
         self._revived = found is not None
         """Whether no process has told a situation since this server took the match up."""
         name, lost = start.match_id, self._clock.lost_process
-        self._reference = Seat(name, pools.reference, self._begin, self._on_reference, lost)
-        self._search = Seat(name, pools.search, self._begin, self._on_search, self._on_search_lost)
+        self._reference = ProcessSeat(name, pools.reference, self._begin, self._on_reference, lost)
+        self._search = ProcessSeat(name, pools.search, self._begin, self._on_search, self._on_search_lost)
         self._accepted = self._revived
         """Whether the rules are valid: no search is bothered before."""
         self._playable: bool | None = None
@@ -477,7 +477,7 @@ class Match:
         if turn.place_due or (wrong and self._history.distrust >= messages.CIRCUITS):
             turn.placed = here
             legal = here.legal if here.states > 1 else None
-            self._search.send(messages.Place(here.turn, here.digest, here.possible, legal))
+            self._search.send(messages.Placement(here.turn, here.digest, here.possible, legal))
         elif wrong:
             log.error("%s: turn %d: the search has another state than the interpreter", self.match_id, turn.number)
             self._distrust(self._history.distrust + 1)

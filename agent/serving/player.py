@@ -24,8 +24,8 @@ from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
 from agent.serving.match import Match, MatchOptions, Pools
 from agent.serving.moments import Moment
-from agent.serving.pool import Pool
-from agent.serving.sheet import MOST_TOKENS, Sheet, exceeds
+from agent.serving.pool import ProcessPool
+from agent.serving.sheet import MOST_TOKENS, MatchSheet, exceeds
 from agent.serving.starting import REFERENCE, SEARCH, memory_share, too_little_memory
 from agent.serving.statistics import Statistics
 from agent.web.gallery import Gallery
@@ -126,8 +126,8 @@ class Player:
         journal = options.journal
         self._journal = None if journal is None else Journal(journal, restarted=options.restarts > 0)
         memory, matches = memory_share(options.workers), options.workers
-        references = Pool(REFERENCE, memory, matches)
-        searches = Pool(SEARCH, memory, matches, self._renew_kernels, lambda: references.hurries)
+        references = ProcessPool(REFERENCE, memory, matches)
+        searches = ProcessPool(SEARCH, memory, matches, self._renew_kernels, lambda: references.hurries)
         self._early = early
         self._pools = Pools(references, searches)
         self._kernels = KernelUpkeep(searches.do_without)
@@ -177,7 +177,7 @@ class Player:
             asyncio.create_task(self._collection.run()),
         ]
         for unfinished in found:
-            match = Match(Sheet.of(unfinished.start), self._pools, self._match_options, found=unfinished)
+            match = Match(MatchSheet.of(unfinished.start), self._pools, self._match_options, found=unfinished)
             if match.overdue:
                 match.abort()
                 continue
@@ -248,7 +248,7 @@ class Player:
 
     async def _start(self, message: messages.Start, received: Received) -> messages.Reply:
         name = message.match_id
-        sheet = await Sheet.read(message)
+        sheet = await MatchSheet.read(message)
         message = sheet.start
         running = self._matches.get(name)
         if running is not None and running.start_message != message:

@@ -51,7 +51,7 @@ def warm_seconds() -> float:
     return WARM_SECONDS if kernel_cache.is_kept() else COMPILING_SECONDS
 
 
-class Pool:
+class ProcessPool:
     """Keeps a spare process of one kind, and bounds their number: with those of matches, and those being ended."""
 
     def __init__(

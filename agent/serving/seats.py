@@ -9,7 +9,7 @@ from collections.abc import Callable
 from agent.playing.messages import PULSE, Astray, Begin, Command, Report, Rewind, Situation, Thought, Turn, count_turns
 from agent.search.kernel_groups import CIRCUIT
 from agent.serving.clock import now
-from agent.serving.pool import Pool
+from agent.serving.pool import ProcessPool
 from agent.serving.processes import Process
 from agent.serving.starting import REFERENCE, SEARCH, Kind
 
@@ -29,13 +29,13 @@ MAX_LOSSES = 20
 """Lost processes after which a match gets no more."""
 
 
-class Seat:
+class ProcessSeat:
     """Keeps a match supplied with a process of one kind."""
 
     def __init__(
         self,
         match_id: str,
-        pool: Pool,
+        pool: ProcessPool,
         make_begin: Callable[[bool], Begin],
         on_report: Callable[[Report], None],
         on_lost: Callable[[], None],

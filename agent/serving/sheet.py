@@ -21,7 +21,7 @@ _READER = ThreadPoolExecutor(1, "sheets")
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class MatchSheet:
     """A START, and what a walk through its rules tells."""
 
     start: Start
@@ -37,7 +37,7 @@ class Sheet:
     """The roles in the order of the rules; only our own if the rules do not state it plainly."""
 
     @classmethod
-    def of(cls, start: Start) -> Sheet:
+    def of(cls, start: Start) -> MatchSheet:
         """Walks through the rules."""
         spelling = Spelling(start)
         start = replace(start, role=spelling.read(start.role))
@@ -53,7 +53,7 @@ class Sheet:
         )
 
     @classmethod
-    async def read(cls, start: Start) -> Sheet:
+    async def read(cls, start: Start) -> MatchSheet:
         """Walks through the rules, in a thread where they are long."""
         if not exceeds(start.rules, MOST_TOKENS):
             return cls.of(start)

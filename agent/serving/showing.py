@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from agent.playing.messages import MOST_FACTS, Judged, Prepared, Received, Situation, Thought, Unseen
 from agent.record.spelling import states_from_json
 from agent.serving.clock import Deadline
-from agent.serving.sheet import Sheet
+from agent.serving.sheet import MatchSheet
 from agent.web.gallery import Gallery
 from agent.web.transcript import Transcript
 from games.machine import Term
@@ -42,7 +42,7 @@ def _isolated(method: Method) -> Method:
 class MatchShow:
     """Writes the events of one match into its transcript."""
 
-    def __init__(self, sheet: Sheet, gallery: Gallery | None) -> None:
+    def __init__(self, sheet: MatchSheet, gallery: Gallery | None) -> None:
         """Without a gallery nothing is written."""
         self.failed = gallery is None
         self._role = 0
@@ -50,7 +50,7 @@ class MatchShow:
             self._open(sheet, gallery)
 
     @_isolated
-    def _open(self, sheet: Sheet, gallery: Gallery) -> None:
+    def _open(self, sheet: MatchSheet, gallery: Gallery) -> None:
         start, roles = sheet.start, sheet.roles
         self._role = roles.index(start.role)
         self._transcript = Transcript(

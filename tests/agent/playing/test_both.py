@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.playing.messages import Astray, Begin, Place, Prepared, Received, Report, Situation, Thought, Turn
+from agent.playing.messages import Astray, Begin, Placement, Prepared, Received, Report, Situation, Thought, Turn
 from agent.playing.search import Search
 from agent.playing.truth import Truth
 from agent.search.montecarlo import MonteCarlo
@@ -39,7 +39,7 @@ class Both:
             Astray,
         )
         if astray or told.states > 1:
-            self._search.say(Place(number, told.digest, told.possible, told.legal if told.states > 1 else None))
+            self._search.say(Placement(number, told.digest, told.possible, told.legal if told.states > 1 else None))
         if told.terminal or not told.choices:
             return told, None
         return told, self._search.next(Thought, lambda thought: thought.digest == told.digest)

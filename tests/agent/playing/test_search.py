@@ -20,7 +20,7 @@ from agent.playing.messages import (
     Checkpoint,
     Distrusted,
     Judged,
-    Place,
+    Placement,
     Prepared,
     Refused,
     Report,
@@ -170,7 +170,7 @@ def test_unreadable_checkpoint_leads_astray(search: Started) -> None:
     """The reference knows better than to begin anywhere."""
     line = search(begin_of(WALK, checkpoint=Checkpoint(5, b"{"), seconds=5.0), Scripted())
     assert line.next(Astray).turn == 5
-    line.say(Place(5, digest(3), at(3), None))
+    line.say(Placement(5, digest(3), at(3), None))
     assert line.thought(5).digest == digest(3)
 
 
@@ -185,7 +185,7 @@ def test_search_that_lost_its_way_is_placed(search: Started, received: Any) -> N
     line.say(Turn(received, 1.0))
     turn = line.next(Astray).turn
     assert turn == 1 + (received.missed if isinstance(received, Unseen) else 0)
-    line.say(Place(turn, digest(2), at(2), None))
+    line.say(Placement(turn, digest(2), at(2), None))
     assert line.situation(turn).digest == digest(2)
     assert line.thought(turn).digest == digest(2)
     line.say(Turn(("walk",), 1.0))
@@ -208,8 +208,8 @@ def test_place_where_it_is_already_changes_nothing(search: Started) -> None:
     line = search(begin_of(WALK, seconds=5.0), engine)
     line.say(Turn(("walk",), 1.0))
     line.thought(1)
-    line.say(Place(1, digest(1), at(1), None))
-    line.say(Place(0, digest(0), at(0), None))
+    line.say(Placement(1, digest(1), at(1), None))
+    line.say(Placement(0, digest(0), at(0), None))
     line.say(Turn(("walk",), 1.0))
     assert line.situation(2).digest == digest(2)
     line.thought(2)
@@ -222,14 +222,14 @@ def test_doubt_is_thought_about_in_samples(search: Started) -> None:
     line = search(begin_of(WALK, seconds=5.0), engine)
     line.say(Turn(Unseen(None), 1.0))
     line.next(Astray)
-    line.say(Place(1, b"doubt", at(0, 1), ("walk", "rest")))
+    line.say(Placement(1, b"doubt", at(0, 1), ("walk", "rest")))
     thought = line.thought(1)
     assert (thought.digest, thought.engine) == (b"doubt", BELIEF_SEARCH)
-    line.say(Place(1, b"less doubt", at(0, 1, 2), ("walk", "rest")))
+    line.say(Placement(1, b"less doubt", at(0, 1, 2), ("walk", "rest")))
     assert line.next(Thought, lambda thought: thought.digest == b"less doubt").engine == BELIEF_SEARCH
     line.say(Turn(("walk",), 1.0))
     assert line.next(Astray).turn == 2
-    line.say(Place(2, digest(1), at(1), None))
+    line.say(Placement(2, digest(1), at(1), None))
     thought = line.thought(2)
     assert (thought.digest, thought.engine) == (digest(1), "good")
 
@@ -367,7 +367,7 @@ def test_circuit_that_knows_other_states_is_wrong(search: Started) -> None:
     line.next(Prepared)
     line.say(Turn(("rest",), 1.0))
     assert line.next(Astray).turn == 1
-    line.say(Place(1, digest(0), at(0), None))
+    line.say(Placement(1, digest(0), at(0), None))
     assert line.next(Distrusted).circuits == 1
     until(lambda: line.ended is False)
 

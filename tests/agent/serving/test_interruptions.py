@@ -12,8 +12,8 @@ from agent.playing.messages import MOST_MISSED, Begin, Checkpoint, Command, Judg
 from agent.serving.clock import Clock, now
 from agent.serving.journal import MatchJournal, UnfinishedMatch
 from agent.serving.match import Match, MatchOptions
-from agent.serving.pool import Pool
-from agent.serving.sheet import Sheet
+from agent.serving.pool import ProcessPool
+from agent.serving.sheet import MatchSheet
 from agent.web.gallery import Gallery
 from games.machine import Term
 from protocol.messages import LONGEST_CLOCK, Play, Start
@@ -45,21 +45,21 @@ def left_over(*history: Received, silence: float = 1.0, answered: Term | None = 
     return UnfinishedMatch(START, history, 0, Silent(), answered, Checkpoint(), silence)
 
 
-def pool_of(search: FakeSearch) -> Pool:
+def pool_of(search: FakeSearch) -> ProcessPool:
     """A pool of this search and of references that are as slow."""
     return FakePool(FakeReference(delay=search.delay), search)  # type: ignore[return-value]
 
 
 def revived(search: FakeSearch, found: UnfinishedMatch) -> Match:
     """Takes a match up again."""
-    match = Match(Sheet.of(found.start), pool_of(search), MatchOptions(Clock(MARGIN)), found=found)
+    match = Match(MatchSheet.of(found.start), pool_of(search), MatchOptions(Clock(MARGIN)), found=found)
     match.resume()
     return match
 
 
 def new_match(search: FakeSearch, start: Start = START) -> Match:
     """A match with this search."""
-    return Match(Sheet.of(start), pool_of(search), MatchOptions(Clock(MARGIN)))
+    return Match(MatchSheet.of(start), pool_of(search), MatchOptions(Clock(MARGIN)))
 
 
 def received(commands: list[Command]) -> list[Received]:
@@ -195,7 +195,7 @@ def test_number_of_a_turn_tells_how_many_were_missed(in_virtual_time: Run) -> No
     async def course() -> None:
         search, journal, gallery = FakeSearch(1), Silent(), Gallery()
         options = MatchOptions(Clock(MARGIN), gallery=gallery)
-        match = Match(Sheet.of(HIDDEN), pool_of(search), options, journal)
+        match = Match(MatchSheet.of(HIDDEN), pool_of(search), options, journal)
         assert await match.start(now())
         await match.play(Play("m", None, 0, None, ()), now())
         await match.play(Play("m", None, 3, "a", ()), now())

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from agent import json_lines
-from agent.playing.messages import Begin, Distrusted, Place, Report, Rest, Thought, Turn
+from agent.playing.messages import Begin, Distrusted, Placement, Report, Rest, Thought, Turn
 from agent.search.engine import Opinion
 from agent.serving import seats
 from agent.serving.clock import Clock, now
 from agent.serving.journal import Journal, MatchJournal
 from agent.serving.match import Match, MatchOptions
 from agent.serving.moments import Moment
-from agent.serving.sheet import Sheet
+from agent.serving.sheet import MatchSheet
 from agent.serving.starting import SEARCH, Kind
 from agent.serving.turn import MatchTurn
 from games.machine import Term
@@ -35,7 +35,7 @@ def new_match(
     *processes: FakeProcess, ponder: bool = True, pool: FakePool | None = None, start: Start = START
 ) -> Match:
     """A match with these processes, in the order in which they are called, or with those of a pool."""
-    return Match(Sheet.of(start), pool or FakePool(*processes), MatchOptions(Clock(MARGIN), ponder))  # type: ignore[arg-type]
+    return Match(MatchSheet.of(start), pool or FakePool(*processes), MatchOptions(Clock(MARGIN), ponder))  # type: ignore[arg-type]
 
 
 async def play(match: Match, *moves: Term) -> tuple[Term, float]:
@@ -377,7 +377,7 @@ def test_final_opinion_of_a_wrong_search_ends_no_turn(in_virtual_time: Run) -> N
 
 def places(search: FakeSearch) -> list[int]:
     """Returns the turns on which a search was told what to think about."""
-    return [command.turn for command in search.commands if isinstance(command, Place)]
+    return [command.turn for command in search.commands if isinstance(command, Placement)]
 
 
 @pytest.mark.parametrize("delays", [(0.0, 0.5), (0.5, 0.0)])
@@ -621,7 +621,7 @@ def test_joint_move_is_noted_before_it_is_acted_on(in_virtual_time: Run) -> None
 
     async def course() -> None:
         search = FakeSearch(1)
-        match = Match(Sheet.of(START), FakePool(search), MatchOptions(Clock(MARGIN)), SlowDisk())  # type: ignore[arg-type]
+        match = Match(MatchSheet.of(START), FakePool(search), MatchOptions(Clock(MARGIN)), SlowDisk())  # type: ignore[arg-type]
         begin = now()
         assert await match.start(begin)
         assert now() - begin == pytest.approx(1.0)
@@ -641,7 +641,7 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     monkeypatch.setattr(json_lines, "PATIENCE", 120.0)
     options = MatchOptions(Clock(MARGIN))
     before, after = FakeSearch(1), FakeSearch(2, proves=True)
-    match = Match(Sheet.of(START), FakePool(before), options, Journal(tmp_path).match("m"))  # type: ignore[arg-type]
+    match = Match(MatchSheet.of(START), FakePool(before), options, Journal(tmp_path).match("m"))  # type: ignore[arg-type]
     assert await match.start(now())
     before.report(Distrusted(1))
     while not match._history.distrust:
@@ -649,7 +649,7 @@ async def test_match_taken_up_again_is_told_of_wrong_circuits(tmp_path: Path, mo
     await asyncio.gather(*match._history.noting)
     match.suspend()
     (found,) = Journal(tmp_path).unfinished(Moment.present())
-    again = Match(Sheet.of(found.start), FakePool(after), options, found=found)  # type: ignore[arg-type]
+    again = Match(MatchSheet.of(found.start), FakePool(after), options, found=found)  # type: ignore[arg-type]
     assert await again.play(Play("m", None), now()) == "b"
     assert (told(before), told(after)) == (0, 1)
     again.abort()

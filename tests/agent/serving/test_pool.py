@@ -34,7 +34,7 @@ from agent.search.kernel_groups import playing
 from agent.serving import pool as pools
 from agent.serving import starting
 from agent.serving.player import Player, ServeOptions
-from agent.serving.pool import Pool
+from agent.serving.pool import ProcessPool
 from agent.serving.processes import MOST_UNREAD, Process
 from agent.serving.starting import (
     MIN_MEMORY,
@@ -123,7 +123,7 @@ async def test_kernels_that_nobody_can_load_are_reported(start: Callable[..., Ch
     """The second loss in a row is reported; the first may have any reason. A search that is warm ends the problem."""
     children = start("ends", "ends")
     reported: list[int] = []
-    pool = Pool(SEARCH, 1, 1, on_unloadable=lambda: reported.append(len(children.of[SEARCH])))
+    pool = ProcessPool(SEARCH, 1, 1, on_unloadable=lambda: reported.append(len(children.of[SEARCH])))
     pool.start()
     await until(lambda: bool(reported and pool.problem))
     assert reported == [2]
@@ -137,7 +137,7 @@ async def test_processes_that_somebody_kills_say_nothing_of_the_kernels(start: C
     """They may have been too large as well: kernels are not compiled again for that."""
     children = start("sleeps", "sleeps", "sleeps")
     reported: list[int] = []
-    pool = Pool(SEARCH, 1, 1, on_unloadable=lambda: reported.append(1))
+    pool = ProcessPool(SEARCH, 1, 1, on_unloadable=lambda: reported.append(1))
     pool.start()
     for number in range(3):
         await until(lambda number=number: len(children.of[SEARCH]) > number)  # type: ignore[misc]
@@ -154,7 +154,7 @@ async def test_search_that_hangs_before_its_match_is_replaced(
     """One that is not warm in time, and a warm one that gives no sign of life."""
     monkeypatch.setattr(pools, constant, 1.0)
     children = start("sleeps" if constant == "WARM_SECONDS" else "hangs")
-    pool = Pool(SEARCH, 1, 1)
+    pool = ProcessPool(SEARCH, 1, 1)
     pool.start()
     await until(lambda: len(children.of[SEARCH]) > 1)
     monkeypatch.setattr(pools, constant, PATIENCE)
@@ -201,7 +201,7 @@ async def test_reference_is_there_before_it_is_needed(start: Callable[..., Child
     """One that is lost or taken is replaced; early ones are used first, and ended where there are too many."""
     children = start("sleeps")
     early = [children(REFERENCE, 1) for _ in range(3)]
-    pool = Pool(REFERENCE, 1, 3)
+    pool = ProcessPool(REFERENCE, 1, 3)
     pool.start(early)
     taken = await pool.acquire()
     assert taken.pid == early[0].pid
@@ -224,7 +224,7 @@ async def test_next_spare_leaves_a_match_time_to_get_ready(
     """It is started a while after the last one was taken; at once for another match, or when that one has ended."""
     monkeypatch.setitem(pools.START_DELAY, SEARCH, 600.0)
     children = start()
-    pool = Pool(SEARCH, 1, 2)
+    pool = ProcessPool(SEARCH, 1, 2)
     pool.start()
     search = await pool.acquire()
     await asyncio.sleep(0.2)
@@ -242,7 +242,7 @@ async def test_matches_and_spares_are_no_more_processes_than_allowed(
 ) -> None:
     """A match that wants one more waits until another one's has ended."""
     children = start()
-    pool = Pool(kind, 1, 1)
+    pool = ProcessPool(kind, 1, 1)
     pool.start()
     processes = [await pool.acquire() for _ in range(1 + SPARES)]
     waiting = asyncio.create_task(pool.acquire())
@@ -259,7 +259,7 @@ async def test_matches_and_spares_are_no_more_processes_than_allowed(
 async def test_process_of_a_refused_match_is_kept(start: Callable[..., Children]) -> None:
     """It is ready for the next one; where another spare waits by then, it is ended."""
     children = start()
-    pool = Pool(REFERENCE, 1, 2)
+    pool = ProcessPool(REFERENCE, 1, 2)
     pool.start()
     first = await pool.acquire()
     second = await pool.acquire()
@@ -274,7 +274,7 @@ async def test_process_of_a_refused_match_is_kept(start: Callable[..., Children]
 async def test_pool_closes_while_it_is_told_of_the_end_of_a_match(start: Callable[..., Children]) -> None:
     """A keeper that woke up at that moment would go on for ever."""
     start()
-    pool = Pool(SEARCH, 1, 1)
+    pool = ProcessPool(SEARCH, 1, 1)
     pool.start()
     pool.release(await pool.acquire())
     await asyncio.wait_for(pool.close(), PATIENCE)

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from agent.serving import sheet
-from agent.serving.sheet import Sheet, exceeds
+from agent.serving.sheet import MatchSheet, exceeds
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
 
@@ -20,10 +20,10 @@ async def test_rules_are_walked_through(monkeypatch: pytest.MonkeyPatch, long: b
     threads: list[threading.Thread] = []
     monkeypatch.setattr(sheet, "MOST_TOKENS", 10 if long else 1000)
     monkeypatch.setattr(sheet, "named_moves", lambda *_: threads.append(threading.current_thread()) or ["a"])
-    read = await Sheet.read(Start("m", "ROBOT", RULES, 9, 9))
+    read = await MatchSheet.read(Start("m", "ROBOT", RULES, 9, 9))
     assert (read.start.role, read.roles, read.named, read.imperfect) == ("Robot", ("Robot", "x"), ("a",), False)
     assert (threads[0] is threading.main_thread()) != long
-    assert Sheet.of(Start("m", "nobody", RULES, 9, 9)).roles == ("nobody",)
+    assert MatchSheet.of(Start("m", "nobody", RULES, 9, 9)).roles == ("nobody",)
 
 
 def test_length_of_a_term_is_seen_at_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agent.serving.clock import Clock, now
 from agent.serving.match import Match, MatchOptions
-from agent.serving.sheet import Sheet
+from agent.serving.sheet import MatchSheet
 from agent.web.gallery import Gallery
 from protocol.messages import Play, Start, Stop
 from tests.agent.serving.virtual import FakePool, FakeSearch, Run
@@ -19,7 +19,7 @@ START = Start("m", "x", RULES, 60, 20)
 
 def new_match(gallery: Gallery) -> Match:
     """Returns a match that is shown."""
-    return Match(Sheet.of(START), FakePool(FakeSearch(1, delay=0.1)), MatchOptions(Clock(0.5), gallery=gallery))  # type: ignore[arg-type]
+    return Match(MatchSheet.of(START), FakePool(FakeSearch(1, delay=0.1)), MatchOptions(Clock(0.5), gallery=gallery))  # type: ignore[arg-type]
 
 
 def test_match_is_shown_as_it_goes(in_virtual_time: Run) -> None:

@@ -22,7 +22,7 @@ from agent.playing.messages import (
     Astray,
     Begin,
     Command,
-    Place,
+    Placement,
     Prepared,
     Report,
     Rest,
@@ -76,7 +76,7 @@ def fake_player(monkeypatch: pytest.MonkeyPatch, *processes: FakeProcess, keeper
         pool.memory = memory
         return pool.of[kind]
 
-    monkeypatch.setattr(player, "Pool", make)
+    monkeypatch.setattr(player, "ProcessPool", make)
     monkeypatch.setattr(upkeep, "KernelKeeper", lambda groups: keeper or FakeKeeper())
     # This process is large, and has better things to do.
     monkeypatch.setattr(gc, "collect", lambda: None)
@@ -223,7 +223,7 @@ class FakeSearch(FakeProcess):
         if isinstance(command, Begin) and self._prepares:
             yield Prepared(self._engine, True)
         digest = b"wrong" if self._wrong else digest_of(self.turn)
-        if isinstance(command, Place):
+        if isinstance(command, Placement):
             digest = command.digest
         elif isinstance(command, Turn) and command.joint_move is None:
             pass
