@@ -48,7 +48,9 @@ class Connection(web.RequestHandler):
         """Task that answers the request; None before it has come."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.peer = _group(transport.get_extra_info("peername"))
+        address = transport.get_extra_info("peername")
+        # That of a Unix socket is a text.
+        self.peer = group_of(str(address[0])) if isinstance(address, tuple) else ""
         self.since = asyncio.get_running_loop().time()
         super().connection_made(transport)
         self._connections.open(self)
@@ -150,10 +152,7 @@ class _Server(web.Server):
         return Connection(self._counted, self, loop=self._loop, **self._kwargs)
 
 
-def _group(address: object) -> str:
+def group_of(address: str) -> str:
     """Returns the peer that an address belongs to: itself, or of IPv6 its network of 64 bits, all of one machine."""
-    if not isinstance(address, tuple):
-        # A Unix socket.
-        return ""
-    host = str(address[0]).partition("%")[0].removeprefix("::ffff:")
+    host = address.partition("%")[0].removeprefix("::ffff:")
     return str(ipaddress.ip_network(f"{host}/64", strict=False)) if ":" in host else host

@@ -20,7 +20,6 @@ import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
@@ -30,6 +29,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from protocol.browsers import hides_its_page, stranger
 from protocol.connections import Connection, Runner
+from protocol.fair_queue import FairQueue
 from protocol.messages import Busy, Dialect, Message, Reply, TextError, parse, render
 
 log = logging.getLogger(__name__)
@@ -95,41 +95,6 @@ SITE_PATH = "/page/"
 """Prefix of a site's paths; no message begins so."""
 
 
-class ShortestFirst:
-    """A lock that of those who wait gets the one with the shortest text: rulesheets in use are far from `MAX_BODY`."""
-
-    def __init__(self) -> None:
-        self._held = False
-        self._waiting: dict[asyncio.Future[None], int] = {}
-
-    @asynccontextmanager
-    async def turn(self, length: int) -> AsyncIterator[None]:
-        """Holds the lock; waits for it first."""
-        while self._held:
-            ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting[ready] = length
-            try:
-                await ready
-            except asyncio.CancelledError:
-                del self._waiting[ready]
-                if not self._held:
-                    # It may have been woken in vain.
-                    self._wake()
-                raise
-            del self._waiting[ready]
-        self._held = True
-        try:
-            yield
-        finally:
-            self._held = False
-            self._wake()
-
-    def _wake(self) -> None:
-        ready = min((one for one in self._waiting if not one.done()), key=self._waiting.__getitem__, default=None)
-        if ready is not None:
-            ready.set_result(None)
-
-
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
 GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
 ORIGINS: web.AppKey[Collection[str]] = web.AppKey("origins")
@@ -137,10 +102,9 @@ STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
 KNOWS: web.AppKey[Callable[[str], bool]] = web.AppKey("knows")
 BODY_LIMIT = web.AppKey("body_limit", int)
 PARSERS: web.AppKey[ThreadPoolExecutor] = web.AppKey("parsers")
-"""Two threads of their own, as many long messages must not delay the journal: one for messages of known matches, one
-for all others."""
-QUEUE: web.AppKey[ShortestFirst] = web.AppKey("queue")
-"""Long messages of other than known matches."""
+"""Two threads of their own, as many long messages must not delay the journal: one for each queue."""
+QUEUES: web.AppKey[Mapping[bool, FairQueue]] = web.AppKey("queues")
+"""Long messages that wait to be read: True for those of known matches."""
 
 
 def make_app(
@@ -172,7 +136,7 @@ def make_app(
     app[STRANGERS] = set()
     app[KNOWS] = knows
     app[PARSERS] = ThreadPoolExecutor(2, "parser")
-    app[QUEUE] = ShortestFirst()
+    app[QUEUES] = {known: FairQueue() for known in (False, True)}
     app.on_cleanup.append(_end_parsers)
     app.on_response_prepare.append(_finish)
     app.middlewares.append(_only_allowed)
@@ -399,8 +363,9 @@ async def _parse(request: web.Request) -> tuple[Message, Dialect]:
     if size <= _PARSE_INLINE:
         return read()
     known = bool(match_id) and request.app[KNOWS](match_id)
-    async with nullcontext() if known else request.app[QUEUE].turn(size):
-        _connection(request).settle()
+    connection = _connection(request)
+    async with request.app[QUEUES][known].turn(connection.peer, size):
+        connection.settle()
         return await asyncio.get_running_loop().run_in_executor(request.app[PARSERS], read)
 
 
