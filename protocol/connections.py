@@ -13,6 +13,8 @@ from typing import Any
 
 from aiohttp import web
 
+from protocol.sparing_log import SparingLog
+
 log = logging.getLogger(__name__)
 
 MOST_HELD = 32 << 20
@@ -26,9 +28,6 @@ CONNECTION_BYTES = 1 << 14
 
 HEADER_TIMEOUT = 20.0
 """Seconds until a connection without a request is closed."""
-
-SILENCE = 60.0
-"""Seconds between two lines in the log about requests that gave way."""
 
 
 class Connection(web.RequestHandler):
@@ -77,7 +76,7 @@ class Connections:
         self.held = 0
         """Bytes that all connections hold."""
         self._held_by: dict[str, int] = {}
-        self._told = 0.0
+        self._log = SparingLog(log)
 
     def open(self, connection: Connection) -> None:
         """Takes a new connection in."""
@@ -111,10 +110,8 @@ class Connections:
             del self._held_by[connection.peer]
 
     def _drop(self, connection: Connection) -> None:
-        now = asyncio.get_running_loop().time()
-        if not self._told or now - self._told > SILENCE:
-            self._told = now
-            log.warning("requests hold too much memory: the oldest are dropped, first one of %s", connection.peer)
+        text = "requests hold too much memory: the oldest are dropped, first one of %s"
+        self._log.tell(connection.peer, logging.WARNING, text, connection.peer)
         self.close(connection)
         if connection.task is not None:
             connection.task.cancel()

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,9 @@ from agent.web.gallery import Gallery
 from agent.web.page import Page
 from games.child_process import ChildProcess
 from protocol import messages
+from protocol.connections import group_of
 from protocol.server import Network, Received, gatekeeper, make_app, make_runner
+from protocol.sparing_log import SparingLog
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +45,8 @@ MAX_MESSAGE = 1 << 20
 """Most bytes of a message; the largest rulesheet in use has 68,000."""
 
 MOST_STARTS = 4
-"""Most STARTs of a match that wait for their answer: each keeps a rulesheet in memory."""
+"""Most STARTs of a match that wait for their answer, and of a peer that are being read, if there are no more places:
+each keeps a rulesheet in memory."""
 
 SWITCH_SECONDS = 0.001
 """Python's thread switch interval; its default is 5 ms."""
@@ -129,6 +133,9 @@ class Player:
         references = ProcessPool(REFERENCE, memory, matches)
         searches = ProcessPool(SEARCH, memory, matches, self._renew_kernels, lambda: references.hurries)
         self._early = early
+        self._log = SparingLog(log)
+        self._reading: Counter[str] = Counter()
+        """Numbers of STARTs being read, by peer."""
         self._pools = Pools(references, searches)
         self._kernels = KernelUpkeep(searches.do_without)
         self._upkeep: list[asyncio.Task[None]] = []
@@ -224,16 +231,17 @@ class Player:
         kind, name = type(message).__name__.upper(), message.match_id
         running = self._matches.get(name)
         if running is None:
-            log.error("%s: %s from %s for an unknown match: answered busy", name, kind, received.peer)
-            return messages.Busy()
+            return self._refuse(
+                received, "%s: %s from %s for an unknown match: answered busy", name, kind, received.peer
+            )
         match message:
             case messages.Abort():
                 self._drop(running)
                 log.info("%s: aborted by the manager", name)
                 return messages.Aborted()
             case _ if exceeds((message.moves or (), message.percepts or ()), MOST_TOKENS):
-                log.error("%s: %s from %s with an endless move: answered busy", name, kind, received.peer)
-                return messages.Busy()
+                text = "%s: %s from %s with an endless move: answered busy"
+                return self._refuse(received, text, name, kind, received.peer)
             case messages.Stop():
                 del self._matches[name]
                 self._ending.append(running)
@@ -248,13 +256,19 @@ class Player:
 
     async def _start(self, message: messages.Start, received: Received) -> messages.Reply:
         name = message.match_id
-        sheet = await MatchSheet.read(message)
+        peer = group_of(received.peer)
+        if self._reading[peer] >= max(MOST_STARTS, self._options.workers):
+            return self._refuse(received, "%s: too many STARTs of %s at a time: answered busy", name, peer)
+        self._reading[peer] += 1
+        try:
+            sheet = await MatchSheet.read(message)
+        finally:
+            self._reading -= Counter([peer])
         message = sheet.start
         running = self._matches.get(name)
         if running is not None and running.start_message != message:
             if running.start_message.rules == message.rules and running.start_message.role != message.role:
-                log.error("%s: START refused: the match is being played in another role", name)
-                return messages.Busy()
+                return self._refuse(received, "%s: START refused: the match is being played in another role", name)
             log.warning("%s: START of another match with the same name: the old one is dropped", name)
             self._drop(running)
             running = None
@@ -263,23 +277,26 @@ class Player:
                 silent = sorted((match for match in self.matches if match.yields), key=lambda match: match.heard)
                 self._drop_silent(silent[:1])
             if len(self._matches) >= self._options.workers:
-                log.error("%s: START refused: all %d places are taken", name, self._options.workers)
                 self.statistics.refused += 1
-                return messages.Busy()
+                return self._refuse(received, "%s: START refused: all %d places are taken", name, self._options.workers)
             self._end_all_but(self._options.workers - len(self._matches))
             journal = self._journal.match(name) if self._journal is not None else None
             running = self._matches[name] = Match(sheet, self._pools, self._match_options, journal)
             clocks = f"{message.start_clock} s and {message.play_clock} s"
             log.info("%s: START from %s: %d statements, clocks %s", name, received.peer, len(message.rules), clocks)
         if running.starts >= MOST_STARTS:
-            log.warning("%s: START repeated too often: answered busy", name)
-            return messages.Busy()
+            return self._refuse(received, "%s: START repeated too often: answered busy", name)
         ready = await running.start(received.at)
         if not ready:
             if self._matches.get(name) is running:
                 self._drop(running)
             return messages.Busy()
         return messages.Ready()
+
+    def _refuse(self, received: Received, text: str, *arguments: object) -> messages.Reply:
+        """Answers busy, and says why in the log."""
+        self._log.tell(group_of(received.peer), logging.ERROR, text, *arguments)
+        return messages.Busy()
 
     def _next_due(self) -> Instant | None:
         return min((match.due for match in self._matches.values() if match.due is not None), default=None)

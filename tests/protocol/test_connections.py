@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from protocol import connections
+from protocol import connections, sparing_log
 from protocol.messages import Dialect, Message, Play, Start, parse
 
 MANAGER, NEIGHBOUR, OTHER = "127.0.0.1", "127.0.0.2", "127.0.0.3"
@@ -22,6 +22,7 @@ LARGE = 50_000
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for thirteen connections without data, four of a peer; for three large messages, one of a peer."""
     monkeypatch.setattr(connections, "HEADER_TIMEOUT", 600.0)
+    monkeypatch.setattr(sparing_log, "FIRST_PAUSE", 600.0)
     monkeypatch.setattr(connections, "MOST_HELD", 13 * connections.CONNECTION_BYTES)
     monkeypatch.setattr(connections, "MOST_HELD_BY_PEER", 4 * connections.CONNECTION_BYTES + 8192)
 

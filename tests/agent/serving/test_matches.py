@@ -14,8 +14,10 @@ from agent.serving import history
 from agent.serving import match as matches
 from agent.serving.clock import now
 from agent.serving.player import MOST_STARTS, Player, ServeOptions
+from agent.serving.sheet import MatchSheet
 from agent.serving.starting import REFERENCE, SEARCH
 from games.machine import Term
+from protocol import sparing_log
 from protocol.messages import (
     LONGEST_CLOCK,
     Abort,
@@ -48,9 +50,9 @@ class Manager:
     def __init__(self, player: Player) -> None:
         self.player = player
 
-    async def send(self, message: Message) -> Reply:
-        """Returns the reply."""
-        return await self.player.handle(message, Received(now(), Dialect(), "198.51.100.7"))
+    async def send(self, message: Message, peer: str = "198.51.100.7") -> Reply:
+        """Returns the reply to a message from an address."""
+        return await self.player.handle(message, Received(now(), Dialect(), peer))
 
     async def is_available(self) -> bool:
         """Returns whether INFO is answered so."""
@@ -366,6 +368,34 @@ def test_few_repetitions_of_a_start_wait(against: Callable[..., FakePool]) -> No
     against(course, FakeSearch(0, prepares=False))
 
 
+def test_few_starts_of_a_peer_are_read_at_a_time(
+    against: Callable[..., FakePool], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A loop of long rulesheets takes its turn; the peer's further ones are answered busy, and one line says so."""
+    monkeypatch.setattr(sparing_log, "FIRST_PAUSE", 600.0)
+    go_on = asyncio.Event()
+
+    async def read(start: Start) -> MatchSheet:
+        await go_on.wait()
+        return MatchSheet.of(start)
+
+    monkeypatch.setattr(MatchSheet, "read", read)
+
+    async def course(manager: Manager) -> None:
+        loop = [asyncio.create_task(manager.send(replace(START, match_id=f"m{n}"))) for n in range(20)]
+        await asyncio.sleep(1.0)
+        assert sum(task.done() for task in loop) == 20 - MOST_STARTS
+        other = asyncio.create_task(manager.send(replace(START, match_id="other"), "192.0.2.1"))
+        await asyncio.sleep(1.0)
+        assert not other.done()
+        go_on.set()
+        await asyncio.gather(*loop, other)
+        assert not manager.player._reading
+
+    against(course, FakeSearch(0), FakeSearch(1))
+    assert caplog.text.count("too many STARTs of 198.51.100.7") == 1
+
+
 def test_endless_moves_are_refused(against: Callable[..., FakePool], caplog: pytest.LogCaptureFixture) -> None:
     """A joint move of more tokens than most rulesheets have is nothing that a match could wait for."""
 
@@ -377,4 +407,4 @@ def test_endless_moves_are_refused(against: Callable[..., FakePool], caplog: pyt
         assert await manager.send(Play("m", ("b", "c"))) == MoveReply("b")
 
     against(course, FakeSearch(0))
-    assert caplog.text.count("with an endless move") == 2
+    assert "with an endless move" in caplog.text
