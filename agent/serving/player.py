@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +20,12 @@ from aiohttp import web
 from agent.kernels.upkeep import KernelUpkeep
 from agent.playing.messages import Cluster
 from agent.search.kernel_groups import GENERAL, playing
-from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
+from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant, now
 from agent.serving.collection import GarbageCollection
 from agent.serving.journal import Journal
 from agent.serving.match import Match, MatchOptions, Pools
 from agent.serving.moments import Moment
+from agent.serving.places import yielding
 from agent.serving.pool import ProcessPool
 from agent.serving.sheet import MOST_TOKENS, MatchSheet, exceeds
 from agent.serving.starting import REFERENCE, SEARCH, memory_share, too_little_memory
@@ -140,13 +141,13 @@ class Player:
         self._kernels = KernelUpkeep(searches.do_without)
         self._upkeep: list[asyncio.Task[None]] = []
 
-    @property
-    def available(self) -> bool:
-        """Whether a match could start at once, with free processes and the kernels that any game may need.
+    def is_available(self, peer: str = "") -> bool:
+        """Returns whether a peer could start a match now, with free processes and the kernels that any game may need.
 
-        A match that starts sooner is played by what there is, at first the interpreter.
+        A match that starts sooner is played by what there is, at first the interpreter. Without a `peer`, the answer is
+        for one that plays no match yet.
         """
-        return self._free() and self.kernels.issuperset(GENERAL)
+        return self._has_place(peer) and self.kernels.issuperset(GENERAL)
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -211,7 +212,12 @@ class Player:
         if problem := self._pools.search.problem:
             problems.append(problem)
         status = {"status": "degraded" if problems else "ok", "problems": problems}
-        state = {**status, **self.statistics.health(), "available": self.available, "kernels": sorted(self.kernels)}
+        state = {
+            **status,
+            **self.statistics.health(),
+            "available": self.is_available(),
+            "kernels": sorted(self.kernels),
+        }
         return "application/json", json.dumps(state).encode()
 
     async def metrics(self) -> tuple[str, bytes]:
@@ -223,7 +229,9 @@ class Player:
         """Returns the reply to a message, in time."""
         match message:
             case messages.Info():
-                return messages.Status(NAME, "available" if self.available else "busy", "alien")
+                return messages.Status(
+                    NAME, "available" if self.is_available(group_of(received.peer)) else "busy", "alien"
+                )
             case messages.Ping() | messages.Preview():
                 return messages.Ready()
             case messages.Start():
@@ -274,14 +282,13 @@ class Player:
             running = None
         if running is None:
             if len(self._matches) >= self._options.workers:
-                silent = sorted((match for match in self.matches if match.yields), key=lambda match: match.heard)
-                self._drop_silent(silent[:1])
+                self._make_room(peer)
             if len(self._matches) >= self._options.workers:
                 self.statistics.refused += 1
                 return self._refuse(received, "%s: START refused: all %d places are taken", name, self._options.workers)
             self._end_all_but(self._options.workers - len(self._matches))
-            journal = self._journal.match(name) if self._journal is not None else None
-            running = self._matches[name] = Match(sheet, self._pools, self._match_options, journal)
+            journal = self._journal.match(name, peer) if self._journal is not None else None
+            running = self._matches[name] = Match(sheet, self._pools, self._match_options, journal, peer=peer)
             clocks = f"{message.start_clock} s and {message.play_clock} s"
             log.info("%s: START from %s: %d statements, clocks %s", name, received.peer, len(message.rules), clocks)
         if running.starts >= MOST_STARTS:
@@ -301,8 +308,18 @@ class Player:
     def _next_due(self) -> Instant | None:
         return min((match.due for match in self._matches.values() if match.due is not None), default=None)
 
-    def _free(self) -> bool:
-        return sum(not match.yields for match in self._matches.values()) < self._options.workers
+    def _has_place(self, peer: str) -> bool:
+        """Returns whether a START of a peer would get a place."""
+        most = self._options.workers
+        return len(self._matches) < most or yielding(self.matches, peer, most) is not None
+
+    def _make_room(self, peer: str) -> None:
+        """Drops a match that yields to another one of a peer."""
+        match = yielding(self.matches, peer, self._options.workers)
+        if match is not None:
+            silence = now() - match.heard
+            log.warning("%s: nothing heard of its manager for %.0f s, others wait: dropped", match.match_id, silence)
+            self._drop(match)
 
     def _end_all_but(self, most: int) -> None:
         """Ends stopped matches that still wait for their results, but for the newest `most`."""
@@ -314,19 +331,16 @@ class Player:
         self._matches.pop(match.match_id, None)
         match.abort()
 
-    def _drop_silent(self, matches: Iterable[Match]) -> None:
-        """Drops those matches of which nothing was heard for too long."""
-        for match in matches:
-            log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
-            self._drop(match)
-
     def _renew_kernels(self) -> None:
         self._upkeep.append(asyncio.create_task(self._kernels.renew()))
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            self._drop_silent([match for match in self.matches if match.overdue])
+            for match in self.matches:
+                if match.overdue:
+                    log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
+                    self._drop(match)
 
 
 async def serve(
@@ -395,6 +409,6 @@ async def serve(
 
 
 async def _announce(player: Player) -> None:
-    while not player.available:
+    while not player.is_available():
         await asyncio.sleep(0.05)
     log.info("available")

@@ -54,9 +54,9 @@ class Manager:
         """Returns the reply to a message from an address."""
         return await self.player.handle(message, Received(now(), Dialect(), peer))
 
-    async def is_available(self) -> bool:
+    async def is_available(self, peer: str = "198.51.100.7") -> bool:
         """Returns whether INFO is answered so."""
-        reply = await self.send(Info())
+        reply = await self.send(Info(), peer)
         assert isinstance(reply, Status)
         return reply.status == "available"
 
@@ -187,6 +187,8 @@ def test_clock_of_a_hundred_years_holds_no_place_for_long(
     async def course(manager: Manager) -> None:
         for name in "abc":
             assert await manager.send(replace(endless, match_id=name)) == (Ready() if name != "c" else Busy())
+        for name in "ab":
+            assert await manager.send(Play(name)) == MoveReply("b")
         await asyncio.sleep(3 * 60 + 19.0)
         assert not await manager.is_available()
         await asyncio.sleep(2.0)
@@ -201,6 +203,60 @@ def test_clock_of_a_hundred_years_holds_no_place_for_long(
             await asyncio.sleep(60.0)
 
     against(course, *(FakeSearch(pid, proves=True) for pid in range(3)))
+
+
+def test_match_that_never_begins_makes_room(against: Callable[..., FakePool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long clocks hold no place for longer than one of them, if no PLAY comes; for less where another peer asks, which
+    has less than its share of the places. STARTs that come again hold none."""
+    assert (matches.HELD_CLOCK, matches.SHARED_CLOCK) == (3600, 180)
+    monkeypatch.setattr(matches, "HELD_CLOCK", 60)
+    monkeypatch.setattr(matches, "SHARED_CLOCK", 30)
+    long = replace(START, start_clock=60, play_clock=60)
+    other = "192.0.2.1"
+
+    async def course(manager: Manager) -> None:
+        for name in "ab":
+            assert await manager.send(replace(long, match_id=name)) == Ready()
+        await asyncio.sleep(30 + 19.0)
+        assert not await manager.is_available(other)
+        assert await manager.send(replace(long, match_id="a")) == Ready()
+        await asyncio.sleep(2.0)
+        assert await manager.is_available(other)
+        assert not await manager.is_available()
+        assert await manager.send(replace(long, match_id="c")) == Busy()
+        # The match that was heard of last stays.
+        assert await manager.send(replace(long, match_id="o"), other) == Ready()
+        assert [match.match_id for match in manager.player.matches] == ["a", "o"]
+        assert await manager.send(replace(long, match_id="p"), other) == Busy()
+        await asyncio.sleep(30 - 3.0)
+        assert await manager.send(replace(long, match_id="c")) == Busy()
+        await asyncio.sleep(4.0)
+        assert await manager.send(replace(long, match_id="c")) == Ready()
+        assert [match.match_id for match in manager.player.matches] == ["o", "c"]
+
+    against(course, *map(FakeSearch, range(4)))
+
+
+def test_slow_managers_keep_their_places(against: Callable[..., FakePool]) -> None:
+    """Nobody else gets the place of a match while its manager may wait for the other players to get ready, nor when it
+    is being played."""
+
+    async def course(manager: Manager) -> None:
+        async def others_ask(seconds: int) -> None:
+            for number in range(seconds):
+                await asyncio.sleep(1.0)
+                assert await manager.send(replace(START, match_id="o"), f"192.0.2.{number % 9}") == Busy()
+
+        for name in "ab":
+            assert await manager.send(replace(START, match_id=name)) == Ready()
+        await others_ask(2 * START.start_clock)
+        for name in "ab":
+            assert await manager.send(Play(name)) == MoveReply("b")
+        await others_ask(3 * START.play_clock)
+        for name in "ab":
+            assert await manager.send(Play(name, ("b", "c"))) == MoveReply("b")
+
+    against(course, *(FakeSearch(pid, proves=True) for pid in range(2)))
 
 
 def test_repeated_messages_change_nothing(against: Callable[..., FakePool]) -> None:
