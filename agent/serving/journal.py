@@ -17,8 +17,9 @@ import hashlib
 import itertools
 import json
 import logging
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,10 @@ class Journal:
         """Creates the folder if it is missing. Raises `OSError` where that fails, unless `restarted`: then there are
         matches to play, and the disk may come back."""
         self._folder = folder
+        self.complete = True
+        """Whether all matches that there are could be read when they were last looked for."""
+        # Another one stands there when the disk has come back.
+        self._misses_folder = restarted and not os.path.isdir(folder)
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -80,20 +85,35 @@ class Journal:
 
     def match(self, match_id: str, peer: str = "") -> MatchJournal:
         """Returns the journal of a match, begun by a peer, its file existing or not."""
-        readable = re.sub(r"[^0-9A-Za-z._-]", "_", match_id)[:80]
-        digest = hashlib.sha256(match_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        return MatchJournal(self._folder / f"{readable}-{digest}{JOURNAL_SUFFIX}", peer=peer)
+        return MatchJournal(self._path(match_id), peer=peer)
 
-    def unfinished(self, now: Moment) -> Iterator[UnfinishedMatch]:
-        """Yields the matches to take up again. Files that cannot be read are left alone."""
-        for path in sorted(self._folder.glob(f"*{JOURNAL_SUFFIX}")):
+    def unfinished(self, now: Moment, running: Collection[str] = ()) -> Iterator[UnfinishedMatch]:
+        """Yields the matches to take up, but for those that are running. Files that cannot be read are left alone."""
+        self.complete = not self._misses_folder
+        taken = set(map(self._path, running))
+        try:
+            names = sorted(os.listdir(self._folder))
+        except OSError as error:
+            self.complete = False
+            log.warning("cannot read the journal: %s", error)
+            return
+        for path in (self._folder / name for name in names if name.endswith(JOURNAL_SUFFIX)):
+            if path in taken:
+                continue
             try:
                 with reading():
                     found = _load(path, now)
             except (OSError, ValueError) as error:
+                self.complete = self.complete and isinstance(error, ValueError)
                 log.warning("cannot read the journal %s: %s", path, error)
             else:
+                self._misses_folder = False
                 yield found
+
+    def _path(self, match_id: str) -> Path:
+        readable = re.sub(r"[^0-9A-Za-z._-]", "_", match_id)[:80]
+        digest = hashlib.sha256(match_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        return self._folder / f"{readable}-{digest}{JOURNAL_SUFFIX}"
 
 
 class MatchJournal(LineFile):

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import os
 import signal
 import socket
@@ -22,7 +23,7 @@ from agent.playing.messages import Cluster
 from agent.search.kernel_groups import GENERAL, playing
 from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant, now
 from agent.serving.collection import GarbageCollection
-from agent.serving.journal import Journal
+from agent.serving.journal import Journal, UnfinishedMatch
 from agent.serving.match import Match, MatchOptions, Pools
 from agent.serving.moments import Moment
 from agent.serving.places import yielding
@@ -54,6 +55,9 @@ SWITCH_SECONDS = 0.001
 
 EARLY_SECONDS = 1.0
 """Seconds after a restart in which only the references started early, for its matches, get the processor."""
+
+LOOK_SECONDS = 0.5
+"""Seconds between two looks at a journal that could not be read."""
 
 SWEEP_SECONDS = 10.0
 """Seconds between two checks for matches abandoned by their manager."""
@@ -137,6 +141,9 @@ class Player:
         self._log = SparingLog(log)
         self._reading: Counter[str] = Counter()
         """Numbers of STARTs being read, by peer."""
+        self._looking: asyncio.Task[None] | None = None
+        self._looked: Instant = -math.inf
+        """Time of the last further look at the journal."""
         self._pools = Pools(references, searches)
         self._kernels = KernelUpkeep(searches.do_without)
         self._upkeep: list[asyncio.Task[None]] = []
@@ -185,16 +192,12 @@ class Player:
             asyncio.create_task(self._collection.run()),
         ]
         for unfinished in found:
-            match = Match(MatchSheet.of(unfinished.start), self._pools, self._match_options, found=unfinished)
-            if match.overdue:
-                match.abort()
-                continue
-            self._matches[match.match_id] = match
-            match.resume()
-            log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
+            await self._take_up(unfinished)
 
     async def close(self) -> None:
         """Ends all work. Running matches stay in the journal."""
+        if self._looking is not None:
+            self._upkeep.append(self._looking)
         for task in self._upkeep:
             task.cancel()
         await asyncio.gather(*self._upkeep, return_exceptions=True)
@@ -237,6 +240,8 @@ class Player:
             case messages.Start():
                 return await self._start(message, received)
         kind, name = type(message).__name__.upper(), message.match_id
+        if name not in self._matches:
+            await self._look_again()
         running = self._matches.get(name)
         if running is None:
             return self._refuse(
@@ -281,8 +286,7 @@ class Player:
             self._drop(running)
             running = None
         if running is None:
-            if len(self._matches) >= self._options.workers:
-                self._make_room(peer)
+            self._make_room(peer)
             if len(self._matches) >= self._options.workers:
                 self.statistics.refused += 1
                 return self._refuse(received, "%s: START refused: all %d places are taken", name, self._options.workers)
@@ -300,6 +304,43 @@ class Player:
             return messages.Busy()
         return messages.Ready()
 
+    async def _take_up(self, unfinished: UnfinishedMatch) -> None:
+        """Goes on with a match of the journal."""
+        match = Match(await MatchSheet.read(unfinished.start), self._pools, self._match_options, found=unfinished)
+        if match.overdue:
+            match.abort()
+            return
+        self._matches[match.match_id] = match
+        match.resume()
+        log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
+
+    async def _look_again(self) -> None:
+        """Takes up matches of a journal that could not be read when the server began, if it has come back.
+
+        However many ask, there is one look at a time, and not all the time.
+        """
+        if self._journal is None or self._journal.complete:
+            return
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(self._journal))
+        await asyncio.shield(self._looking)
+
+    async def _look(self, journal: Journal) -> None:
+        await asyncio.sleep(self._looked + LOOK_SECONDS - now())
+        self._looked = now()
+        running = set(self._matches)
+        found = await asyncio.to_thread(lambda: list(journal.unfinished(Moment.present(), running)))
+        for unfinished in sorted(found, key=lambda unfinished: unfinished.silence):
+            if unfinished.start.match_id in self._matches:
+                continue
+            if not self._has_place(unfinished.peer):
+                log.error("%s: cannot be taken up again: all places are taken", unfinished.start.match_id)
+                journal.complete = False
+                continue
+            self._make_room(unfinished.peer)
+            self._end_all_but(self._options.workers - len(self._matches))
+            await self._take_up(unfinished)
+
     def _refuse(self, received: Received, text: str, *arguments: object) -> messages.Reply:
         """Answers busy, and says why in the log."""
         self._log.tell(group_of(received.peer), logging.ERROR, text, *arguments)
@@ -314,8 +355,9 @@ class Player:
         return len(self._matches) < most or yielding(self.matches, peer, most) is not None
 
     def _make_room(self, peer: str) -> None:
-        """Drops a match that yields to another one of a peer."""
-        match = yielding(self.matches, peer, self._options.workers)
+        """Drops a match that yields to another one of a peer, if all places are taken."""
+        most = self._options.workers
+        match = yielding(self.matches, peer, most) if len(self._matches) >= most else None
         if match is not None:
             silence = now() - match.heard
             log.warning("%s: nothing heard of its manager for %.0f s, others wait: dropped", match.match_id, silence)
