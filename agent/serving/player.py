@@ -63,6 +63,9 @@ SWEEP_SECONDS = 10.0
 """Seconds between two checks for matches abandoned by their manager."""
 
 
+_FOREIGN = "%s: %s from %s, which did not begin the match: answered busy"
+
+
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
     """Options of `ggp-agent serve`."""
@@ -88,6 +91,10 @@ class ServeOptions:
     """Folder of what matches learn of their games, for later matches; None to learn anew each time."""
     page: bool = True
     """Whether to show the matches to browsers."""
+    local_page: bool = True
+    """Whether to show them on this machine to whoever is not named by `allow`."""
+    bind_manager: bool = False
+    """Whether a match takes messages only of the peer that began it."""
     records: Path | None = None
     """Folder of match records, shown as well; matches that end are added."""
     silence: float = SILENCE_SECONDS
@@ -244,9 +251,10 @@ class Player:
             await self._look_again()
         running = self._matches.get(name)
         if running is None:
-            return self._refuse(
-                received, "%s: %s from %s for an unknown match: answered busy", name, kind, received.peer
-            )
+            text = "%s: %s from %s for an unknown match: answered busy"
+            return self._refuse(received, text, name, kind, received.peer)
+        if self._is_foreign(running, received):
+            return self._refuse(received, _FOREIGN, name, kind, received.peer)
         match message:
             case messages.Abort():
                 self._drop(running)
@@ -279,6 +287,8 @@ class Player:
             self._reading -= Counter([peer])
         message = sheet.start
         running = self._matches.get(name)
+        if running is not None and self._is_foreign(running, received):
+            return self._refuse(received, _FOREIGN, name, "START", received.peer)
         if running is not None and running.start_message != message:
             if running.start_message.rules == message.rules and running.start_message.role != message.role:
                 return self._refuse(received, "%s: START refused: the match is being played in another role", name)
@@ -340,6 +350,10 @@ class Player:
             self._make_room(unfinished.peer)
             self._end_all_but(self._options.workers - len(self._matches))
             await self._take_up(unfinished)
+
+    def _is_foreign(self, match: Match, received: Received) -> bool:
+        """Returns whether a message comes from somebody whom the match does not listen to."""
+        return self._options.bind_manager and match.peer not in ("", group_of(received.peer))
 
     def _refuse(self, received: Received, text: str, *arguments: object) -> messages.Reply:
         """Answers busy, and says why in the log."""
@@ -407,7 +421,8 @@ async def serve(
 
     page = None
     if player.gallery is not None:
-        page = Page(player.gallery, everyone_allowed=bool(options.allow), records=options.records)
+        named, here = bool(options.allow), options.local_page
+        page = Page(player.gallery, everyone_allowed=named, here=here, records=options.records)
     app = make_app(
         player.handle,
         max_body=MAX_MESSAGE,
@@ -430,7 +445,9 @@ async def serve(
         log.info("listening on %s (process %d)", address_of(host, port), os.getpid())
         if page is not None:
             shown = page_host(host)
-            if gatekeeper(options.allow)("127.0.0.1" if shown == "localhost" else shown):
+            if not (options.allow or options.local_page):
+                log.info("matches are shown to nobody: name addresses with --allow")
+            elif gatekeeper(options.allow)("127.0.0.1" if shown == "localhost" else shown):
                 log.info("matches are shown at %s/", address_of(shown, port))
             else:
                 log.info("matches are shown to the addresses given with --allow, at port %d", port)

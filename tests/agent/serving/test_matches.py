@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,11 @@ class Manager:
         return reply.status == "available"
 
 
+def kind_of(message: Message) -> str:
+    """Returns the name of a message, as managers write it."""
+    return type(message).__name__.upper()
+
+
 Course = Callable[[Manager], Awaitable[None]]
 
 
@@ -68,11 +74,11 @@ Course = Callable[[Manager], Awaitable[None]]
 def against(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakePool]:
     """Runs the course of a manager's matches with a player of these processes."""
 
-    def against(course: Course, *processes: FakeProcess) -> FakePool:
+    def against(course: Course, *processes: FakeProcess, **options: Any) -> FakePool:
         pool = fake_player(monkeypatch, *processes)
 
         async def whole() -> None:
-            player = Player(ServeOptions(workers=2, margin=0.5))
+            player = Player(ServeOptions(workers=2, margin=0.5, **options))
             await player.open()
             await course(Manager(player))
             await player.close()
@@ -349,9 +355,7 @@ def test_rules_without_a_meaning_are_refused(
     assert "m: cannot be played: no role" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "message", [Play("other"), Stop("other"), Abort("other")], ids=lambda each: type(each).__name__
-)
+@pytest.mark.parametrize("message", [Play("other"), Stop("other"), Abort("other")], ids=kind_of)
 def test_unknown_matches_are_answered_busy(
     against: Callable[..., FakePool], caplog: pytest.LogCaptureFixture, message: Message
 ) -> None:
@@ -363,8 +367,25 @@ def test_unknown_matches_are_answered_busy(
         assert await manager.send(Play("m")) == MoveReply("b")
 
     against(course, FakeSearch(1))
-    kind = type(message).__name__.upper()
-    assert f"other: {kind} from 198.51.100.7 for an unknown match" in caplog.text
+    assert f"other: {kind_of(message)} from 198.51.100.7 for an unknown match" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "message", [Play("m"), Stop("m"), Abort("m"), START, replace(START, play_clock=9)], ids=kind_of
+)
+def test_match_may_belong_to_the_address_that_began_it(
+    against: Callable[..., FakePool], caplog: pytest.LogCaptureFixture, message: Message
+) -> None:
+    """Messages that another one sends are answered busy and logged; of IPv6, a network of 64 bits counts as one."""
+
+    async def course(manager: Manager) -> None:
+        assert await manager.send(START, "2001:db8::1") == Ready()
+        assert await manager.send(message, "2001:db8:0:1::1") == Busy()
+        assert await manager.send(START, "2001:db8::2") == Ready()
+        assert await manager.send(Play("m"), "2001:db8::3") == MoveReply("b")
+
+    against(course, FakeSearch(1), bind_manager=True)
+    assert f"m: {kind_of(message)} from 2001:db8:0:1::1, which did not begin the match" in caplog.text
 
 
 def joint_moves(search: FakeSearch) -> list[object]:

@@ -58,11 +58,11 @@ class Served:
         self.handlers: dict[int, Callable[[], None]] = {}
         """Those of signals."""
 
-    async def ask(self, text: str, path: str | None = None) -> tuple[int, str]:
-        """Returns status and body of the reply to a message, or to a GET of a path."""
+    async def ask(self, text: str, path: str | None = None, peer: str = "127.0.0.1") -> tuple[int, str]:
+        """Returns status and body of the reply to a message, or to a GET of a path, from an address of this machine."""
         url = f"http://127.0.0.1:{self.port}{path or '/'}"
         async with (
-            aiohttp.ClientSession() as session,
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(local_addr=(peer, 0))) as session,
             session.post(url, data=io.BytesIO(text.encode())) if path is None else session.get(url) as reply,
         ):
             return reply.status, await reply.text()
@@ -197,6 +197,34 @@ async def test_page_is_shown_unless_switched_off(pool: FakePool, page: bool) -> 
     async with served(ServeOptions(page=page)) as server:
         await server.ask(START)
         assert ('"game"' in (await server.ask("", "/page/matches"))[1]) == page
+
+
+@pytest.mark.parametrize(("allow", "status"), [("", 403), ("127.0.0.0/8", 200)])
+async def test_page_is_shown_to_named_addresses_alone(
+    pool: FakePool, allow: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a container, everybody may seem to be on this machine."""
+    caplog.set_level(logging.INFO)
+    named = (ip_network(allow),) if allow else ()
+    async with served(ServeOptions(local_page=False, allow=named)) as server:
+        assert (await server.ask("", "/page/matches"))[0] == status
+        assert (await server.ask(START))[1] == "ready"
+    assert ("matches are shown to nobody" in caplog.text) == (status == 403)
+
+
+@pytest.mark.parametrize("bind", [True, False])
+async def test_match_belongs_to_its_manager_also_after_a_restart(
+    pool: FakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bind: bool
+) -> None:
+    """Without `--bind-manager`, whoever knows the name of a match may go on with it."""
+    monkeypatch.setattr(json_lines, "PATIENCE", 600.0)
+    options = ServeOptions(journal=tmp_path, bind_manager=bind)
+    async with served(options) as server:
+        assert await server.ask(START) == (200, "ready")
+    async with served(options) as server:
+        assert await server.ask("(PLAY m NIL)", peer="127.0.0.2") == (200, "busy" if bind else "b")
+        assert await server.ask("(PLAY m NIL)") == (200, "b")
+        assert await server.ask("(ABORT m)", peer="127.0.0.2") == (200, "busy" if bind else "aborted")
 
 
 async def test_enormous_rulesheet_is_refused(pool: FakePool, caplog: pytest.LogCaptureFixture) -> None:

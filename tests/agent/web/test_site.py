@@ -287,6 +287,17 @@ def test_other_machines_are_told_how_to_be_allowed() -> None:
             Access(everyone_allowed=everyone).check_action(request)
 
 
+def test_machine_itself_may_be_nobody_special() -> None:
+    """Where others may seem to be on this machine, its addresses see the page only where all were allowed by name."""
+    headers = {"Host": "localhost:9147"}
+    request: Any = SimpleNamespace(remote="127.0.0.1", transport=None, headers=headers, method="GET", raw_path="/")
+    Access().check(request)
+    Access(here=False, everyone_allowed=True).check(request)
+    with pytest.raises(web.HTTPForbidden, match="Forbidden") as refused:
+        Access(here=False).check(request)
+    assert "on the machine itself, as anybody may seem" in (refused.value.text or "")
+
+
 COUNTING = """
 (role a) (init (at 0)) (succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4)
 (legal a (add 1)) (legal a (add 0))
