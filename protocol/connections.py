@@ -1,7 +1,8 @@
 """The connections of a server, and the memory that their requests hold.
 
 A request counts from its first byte until it is answered. Where requests hold too much, the one that has waited longest
-gives way: managers send a message at once, and whoever trickles loses. One that is being answered stays.
+gives way: managers send a message at once, and whoever trickles loses. Those longer than any rulesheet in use go first.
+One that is being answered stays.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from aiohttp import web
@@ -25,6 +27,9 @@ MOST_HELD_BY_PEER = 8 << 20
 
 CONNECTION_BYTES = 1 << 14
 """Bytes that a connection counts before anything has come: its objects here, and its buffers in the system."""
+
+USUAL = 1 << 17
+"""Bytes that a request with a usual rulesheet holds, at most; the largest in use has 68,000."""
 
 HEADER_TIMEOUT = 20.0
 """Seconds until a connection without a request is closed."""
@@ -87,9 +92,9 @@ class Connections:
         """Counts bytes that have come; others, or this connection itself, may have to give way."""
         self._add(connection, size)
         while self._held_by.get(connection.peer, 0) > MOST_HELD_BY_PEER and connection.held:
-            self._drop(next((one for one in self.waiting if one.peer == connection.peer), connection))
+            self._drop(_next_to_go((one for one in self.waiting if one.peer == connection.peer), connection))
         while self.held > MOST_HELD and connection.held:
-            self._drop(next(iter(self.waiting), connection))
+            self._drop(_next_to_go(self.waiting, connection))
 
     def close(self, connection: Connection) -> None:
         """Takes a connection out."""
@@ -147,6 +152,11 @@ class _Server(web.Server):
 
     def __call__(self) -> web.RequestHandler:
         return Connection(self._counted, self, loop=self._loop, **self._kwargs)
+
+
+def _next_to_go(connections: Iterable[Connection], default: Connection) -> Connection:
+    """Returns the oldest connection, of those that hold more than usual if there are any."""
+    return max(connections, key=lambda one: (one.held > USUAL, -one.since), default=default)
 
 
 def group_of(address: str) -> str:

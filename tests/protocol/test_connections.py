@@ -122,6 +122,34 @@ async def test_slow_large_messages_give_way(senders: Senders, line: bytes) -> No
     assert await slow[1].answer() == b""
 
 
+class Held:
+    """A connection that has brought a whole message."""
+
+    task = None
+    force_close = staticmethod(lambda: None)
+
+    def __init__(self, kilobytes: int, seconds: float, peer: str = NEIGHBOUR) -> None:
+        self.size = kilobytes << 10
+        self.since = asyncio.get_running_loop().time() - seconds
+        self.peer = peer
+        self.held = 0
+
+
+@pytest.mark.parametrize("peers", [1, 9])
+async def test_flood_of_the_largest_messages_drops_no_usual_one(monkeypatch: pytest.MonkeyPatch, peers: int) -> None:
+    """A rulesheet that waits for the parser stays, whether the flood comes from its own address or from many."""
+    monkeypatch.setattr(connections, "MOST_HELD", 8 << 20)
+    monkeypatch.setattr(connections, "MOST_HELD_BY_PEER", 8 << 20)
+    flooded: Any = connections.Connections()
+    sheet = Held(54, seconds=5.0)
+    flood = [Held(1 << 10, seconds=1.0, peer=f"{NEIGHBOUR}{number % peers or ''}") for number in range(20)]
+    for one in (sheet, *flood):
+        flooded.open(one)
+        flooded.count(one, one.size)
+    assert [one.size >> 10 for one in flooded.waiting] == [54, *[1 << 10] * 7]
+    assert list(flooded.waiting)[1:] == flood[-7:]
+
+
 class Parser:
     """The parser of messages, which takes its time with long ones of one match."""
 
