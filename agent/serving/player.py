@@ -47,8 +47,11 @@ MAX_MESSAGE = 1 << 20
 """Most bytes of a message; the largest rulesheet in use has 68,000."""
 
 MOST_STARTS = 4
-"""Most STARTs of a match that wait for their answer, and of a peer that are being read, if there are no more places:
-each keeps a rulesheet in memory."""
+"""Most STARTs of a match that wait for their answer: each keeps a rulesheet in memory."""
+
+MOST_READ = 16
+"""Most STARTs of a peer that are being read at a time, if there are no more places. Parsing them takes four times as
+long, one by one, so usually there are one or two."""
 
 SWITCH_SECONDS = 0.001
 """Python's thread switch interval; its default is 5 ms."""
@@ -278,7 +281,7 @@ class Player:
     async def _start(self, message: messages.Start, received: Received) -> messages.Reply:
         name = message.match_id
         peer = group_of(received.peer)
-        if self._reading[peer] >= max(MOST_STARTS, self._options.workers):
+        if self._reading[peer] >= max(MOST_READ, self._options.workers):
             return self._refuse(received, "%s: too many STARTs of %s at a time: answered busy", name, peer)
         self._reading[peer] += 1
         try:
@@ -292,7 +295,8 @@ class Player:
         if running is not None and running.start_message != message:
             if running.start_message.rules == message.rules and running.start_message.role != message.role:
                 return self._refuse(received, "%s: START refused: the match is being played in another role", name)
-            log.warning("%s: START of another match with the same name: the old one is dropped", name)
+            text = "%s: START of another match with the same name: the old one is dropped"
+            self._log.tell(peer, logging.WARNING, text, name)
             self._drop(running)
             running = None
         if running is None:
