@@ -45,8 +45,8 @@ _MAX_HEADER = 1 << 20
 """Longest other header line, in bytes; 128 lines at most. A browser sends the cookies of all programs at `localhost`,
 whatever the port, in one line: up to 180 of 4 KiB."""
 
-_PARSE_INLINE = 1 << 14
-"""Longest message parsed in the event loop, in bytes (about a millisecond); threads parse longer ones."""
+_READ_INLINE = 1 << 12
+"""Longest message read in the event loop, in bytes (about a millisecond); threads read longer ones."""
 
 _TCP_INFO = struct.Struct("=52xI12xI")
 """Linux's struct tcp_info (linux/tcp.h): tcpi_last_data_recv in milliseconds, tcpi_rtt in microseconds."""
@@ -77,7 +77,10 @@ class Received:
     """Round-trip time in seconds, measured by the system; 0 if unknown."""
 
 
-Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
+Prepare: TypeAlias = Callable[[Message], Any]
+"""Does with a message what takes the longer the longer it is; see `make_app`."""
+Handler: TypeAlias = Callable[[Any, Received], Awaitable[Reply]]
+"""Answers what `Prepare` has made of a message."""
 Gatekeeper: TypeAlias = Callable[[str], bool]
 """Whether to answer requests from an address."""
 
@@ -93,6 +96,7 @@ SITE_PATH = "/page/"
 """Prefix of a site's paths; no message begins so."""
 
 
+PREPARE: web.AppKey[Prepare] = web.AppKey("prepare")
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
 GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
 ORIGINS: web.AppKey[Collection[str]] = web.AppKey("origins")
@@ -108,6 +112,7 @@ QUEUES: web.AppKey[Mapping[bool, FairQueue]] = web.AppKey("queues")
 def make_app(
     handle: Handler,
     *,
+    prepare: Prepare = lambda message: message,
     max_body: int = MAX_BODY,
     cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
     allow: Gatekeeper = lambda address: True,
@@ -122,11 +127,14 @@ def make_app(
     `pages` answer a GET of exactly their path. `site` answers every request below `SITE_PATH`, and a browser's GET
     of `/`.
 
+    `prepare` is called where a message was read: in a thread if that is long. `handle` gets its result.
+
     `knows` says whether a match is being played: its long messages need not wait for those of others. `handle` is
     awaited once per message, concurrently for overlapping messages. `cleanup_ctx` opens and closes its
     resources with the application. Run it with `make_runner`, whose limits suit the protocol.
     """
     app = web.Application(client_max_size=max_body)
+    app[PREPARE] = prepare
     app[HANDLER] = handle
     app[BODY_LIMIT] = max_body
     app[GATEKEEPER] = allow
@@ -282,7 +290,7 @@ async def _answer(request: web.Request) -> web.Response:
     peer = peer_of(request) or "unknown"
     tell = functools.partial(request.app[LOG].tell, _connection(request).peer)
     try:
-        message, dialect = await _parse(request)
+        message, dialect = await _read(request)
         _connection(request).settle()
     except (TextError, _RefusedError) as error:
         tell(logging.WARNING, "%s from %s is no message, answered busy: %s", request.method, peer, error)
@@ -346,15 +354,17 @@ def _from_path(target: str) -> bytes:
     return unquote_to_bytes(target)
 
 
-async def _parse(request: web.Request) -> tuple[Message, Dialect]:
-    """The message: from the path of a GET, otherwise from the body."""
-    if request.method in ("GET", "HEAD"):
-        target = request.raw_path
-        size, read, match_id = len(target), functools.partial(_parse_path, target), ""
-    else:
-        body = await _body(request)
-        size, read, match_id = len(body), functools.partial(parse, body), _match_of(body)
-    if size <= _PARSE_INLINE:
+async def _read(request: web.Request) -> tuple[Any, Dialect]:
+    """The prepared message: from the path of a GET, otherwise from the body."""
+    by_path = request.method in ("GET", "HEAD")
+    body = request.raw_path.encode(errors="replace") if by_path else await _body(request)
+    size, match_id = len(body), "" if by_path else _match_of(body)
+
+    def read() -> tuple[Any, Dialect]:
+        message, dialect = parse(_from_path(request.raw_path) if by_path else body)
+        return request.app[PREPARE](message), dialect
+
+    if size <= _READ_INLINE:
         return read()
     known = bool(match_id) and request.app[KNOWS](match_id)
     connection = _connection(request)
@@ -367,10 +377,6 @@ def _match_of(body: bytes) -> str:
     """The id of the match that a message of a running match begins with; empty for others."""
     found = _OF_A_MATCH.match(body)
     return "" if found is None else found[1].decode(errors="replace")
-
-
-def _parse_path(target: str) -> tuple[Message, Dialect]:
-    return parse(_from_path(target))
 
 
 def _response(request: web.Request, text: str) -> web.Response:

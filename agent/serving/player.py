@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import sys
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from agent.serving.match import Match, MatchOptions, Pools
 from agent.serving.moments import Moment
 from agent.serving.places import yielding
 from agent.serving.pool import ProcessPool
-from agent.serving.sheet import MOST_TOKENS, MatchSheet, exceeds
+from agent.serving.sheet import MOST_TOKENS, MatchSheet, exceeds, prepared
 from agent.serving.starting import REFERENCE, SEARCH, memory_share, too_little_memory
 from agent.serving.statistics import Statistics
 from agent.web.gallery import Gallery
@@ -48,10 +47,6 @@ MAX_MESSAGE = 1 << 20
 
 MOST_STARTS = 4
 """Most STARTs of a match that wait for their answer: each keeps a rulesheet in memory."""
-
-MOST_READ = 16
-"""Most STARTs of a peer that are being read at a time, if there are no more places. Parsing them takes four times as
-long, one by one, so usually there are one or two."""
 
 SWITCH_SECONDS = 0.001
 """Python's thread switch interval; its default is 5 ms."""
@@ -149,8 +144,6 @@ class Player:
         searches = ProcessPool(SEARCH, memory, matches, self._renew_kernels, lambda: references.hurries)
         self._early = early
         self._log = SparingLog(log)
-        self._reading: Counter[str] = Counter()
-        """Numbers of STARTs being read, by peer."""
         self._looking: asyncio.Task[None] | None = None
         self._looked: Instant = -math.inf
         """Time of the last further look at the journal."""
@@ -238,9 +231,11 @@ class Player:
         text = await asyncio.to_thread(self.statistics.exposition)
         return "text/plain; version=0.0.4; charset=utf-8", text
 
-    async def handle(self, message: messages.Message, received: Received) -> messages.Reply:
-        """Returns the reply to a message, in time."""
+    async def handle(self, message: messages.Message | MatchSheet, received: Received) -> messages.Reply:
+        """Returns the reply to a prepared message, in time."""
         match message:
+            case MatchSheet():
+                return await self._start(message, received)
             case messages.Info():
                 return messages.Status(
                     NAME, "available" if self.is_available(group_of(received.peer)) else "busy", "alien"
@@ -248,7 +243,7 @@ class Player:
             case messages.Ping() | messages.Preview():
                 return messages.Ready()
             case messages.Start():
-                return await self._start(message, received)
+                return await self.handle(prepared(message), received)
         kind, name = type(message).__name__.upper(), message.match_id
         if name not in self._matches:
             await self._look_again()
@@ -278,17 +273,8 @@ class Player:
             case messages.Play():
                 return messages.MoveReply(await running.play(message, received.at, received.round_trip))
 
-    async def _start(self, message: messages.Start, received: Received) -> messages.Reply:
-        name = message.match_id
-        peer = group_of(received.peer)
-        if self._reading[peer] >= max(MOST_READ, self._options.workers):
-            return self._refuse(received, "%s: too many STARTs of %s at a time: answered busy", name, peer)
-        self._reading[peer] += 1
-        try:
-            sheet = await MatchSheet.read(message)
-        finally:
-            self._reading -= Counter([peer])
-        message = sheet.start
+    async def _start(self, sheet: MatchSheet, received: Received) -> messages.Reply:
+        message, name, peer = sheet.start, sheet.start.match_id, group_of(received.peer)
         running = self._matches.get(name)
         if running is not None and self._is_foreign(running, received):
             return self._refuse(received, _FOREIGN, name, "START", received.peer)
@@ -320,7 +306,8 @@ class Player:
 
     async def _take_up(self, unfinished: UnfinishedMatch) -> None:
         """Goes on with a match of the journal."""
-        match = Match(await MatchSheet.read(unfinished.start), self._pools, self._match_options, found=unfinished)
+        sheet = await asyncio.to_thread(MatchSheet.of, unfinished.start)
+        match = Match(sheet, self._pools, self._match_options, found=unfinished)
         if match.overdue:
             match.abort()
             return
@@ -429,6 +416,7 @@ async def serve(
         page = Page(player.gallery, everyone_allowed=named, here=here, records=options.records)
     app = make_app(
         player.handle,
+        prepare=prepared,
         max_body=MAX_MESSAGE,
         cleanup_ctx=[playing],
         allow=gatekeeper(options.allow),

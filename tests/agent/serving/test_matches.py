@@ -14,11 +14,9 @@ from agent.search.kernel_groups import GENERAL, playing
 from agent.serving import history
 from agent.serving import match as matches
 from agent.serving.clock import now
-from agent.serving.player import MOST_READ, MOST_STARTS, Player, ServeOptions
-from agent.serving.sheet import MatchSheet
+from agent.serving.player import MOST_STARTS, Player, ServeOptions
 from agent.serving.starting import REFERENCE, SEARCH
 from games.machine import Term
-from protocol import sparing_log
 from protocol.messages import (
     LONGEST_CLOCK,
     Abort,
@@ -445,36 +443,8 @@ def test_few_repetitions_of_a_start_wait(against: Callable[..., FakePool]) -> No
     against(course, FakeSearch(0, prepares=False))
 
 
-def test_few_starts_of_a_peer_are_read_at_a_time(
-    against: Callable[..., FakePool], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A loop of long rulesheets takes its turn; the peer's further ones are answered busy, and one line says so."""
-    monkeypatch.setattr(sparing_log, "FIRST_PAUSE", 600.0)
-    go_on = asyncio.Event()
-
-    async def read(start: Start) -> MatchSheet:
-        await go_on.wait()
-        return MatchSheet.of(start)
-
-    monkeypatch.setattr(MatchSheet, "read", read)
-
-    async def course(manager: Manager) -> None:
-        loop = [asyncio.create_task(manager.send(replace(START, match_id=f"m{n}"))) for n in range(30)]
-        await asyncio.sleep(1.0)
-        assert sum(task.done() for task in loop) == 30 - MOST_READ
-        other = asyncio.create_task(manager.send(replace(START, match_id="other"), "192.0.2.1"))
-        await asyncio.sleep(1.0)
-        assert not other.done()
-        go_on.set()
-        await asyncio.gather(*loop, other)
-        assert not manager.player._reading
-
-    against(course, FakeSearch(0), FakeSearch(1))
-    assert caplog.text.count("too many STARTs of 198.51.100.7") == 1
-
-
 def test_endless_moves_are_refused(against: Callable[..., FakePool], caplog: pytest.LogCaptureFixture) -> None:
-    """A joint move of more tokens than most rulesheets have is nothing that a match could wait for."""
+    """A joint move of more tokens than any in use has is nothing that a match could wait for."""
 
     async def course(manager: Manager) -> None:
         assert await manager.send(START) == Ready()
