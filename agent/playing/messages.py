@@ -15,7 +15,8 @@ import select
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,8 +36,12 @@ JointMove: TypeAlias = tuple[Term, ...]
 PULSE = 0.5
 """Seconds between two signs of life."""
 
-MOST_REPORT = 1 << 20
-"""Most bytes of a report. What is too long is left out (see `Channel.send`)."""
+MOST_STATES = 1 << 19
+"""Most bytes of the states in a report: the server process passes them on without reading them."""
+
+MOST_TERMS = 1 << 16
+"""Most bytes of a report beside these, which the server process reads in less than a millisecond. What is too long is
+left out (see `Channel.send`)."""
 
 MOST_MISSED = 1000
 """Most turns by which a message's number may be ahead."""
@@ -105,6 +110,33 @@ class Cluster:
     """Most cores to use; 0 for all."""
 
 
+PART = 1000
+"""Statements pickled at once, in about a millisecond in which no other thread runs."""
+
+
+@dataclass(frozen=True)
+class PackedStart(Start):
+    """A START that is pickled once for all processes, where that holds nobody up; they get a plain one."""
+
+    parts: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
+
+    @classmethod
+    def of(cls, start: Start) -> PackedStart:
+        """Pickles a START."""
+        rules = start.rules
+        parts = [pickled(rules[begin : begin + PART]) for begin in range(0, len(rules), PART)]
+        values = {one.name: getattr(start, one.name) for one in fields(start)}
+        return cls(**values, parts=(pickled(replace(start, rules=())), *parts))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpack, self.parts
+
+
+def _unpack(packed: bytes, *rules: bytes) -> Start:
+    start: Start = pickle.loads(packed)
+    return replace(start, rules=tuple(chain.from_iterable(map(pickle.loads, rules))))
+
+
 @dataclass(frozen=True, slots=True)
 class Begin:
     """Take part in a match. A process's first command."""
@@ -163,15 +195,12 @@ class Placement:
 
 Command: TypeAlias = Begin | Turn | Rest | Rewind | Placement
 
-PART = 1000
-"""Statements pickled at once, in about a millisecond: a START may have many more, and the event loop must not wait."""
-
 
 @dataclass(frozen=True, slots=True)
-class RulesPart:
-    """Statements of the rules of the `Begin` that follows, in front of those that it has itself."""
+class Earlier:
+    """The next of the joint moves since the checkpoint of the `Begin` that follows: there may be very many."""
 
-    statements: tuple[Term, ...]
+    received: Received
 
 
 # ---------------------------------------------------------------------------------------------- process -> server
@@ -282,21 +311,17 @@ class Alive:
 Report: TypeAlias = Warm | Refused | Accepted | Prepared | Situation | Astray | Thought | Distrusted | Alive
 
 
-def parts_of(command: Command) -> Iterator[Command | RulesPart]:
-    """Yields a command, in parts where it is long; `Channel.receive` puts them together."""
+def parts_of(command: Command) -> Iterator[Command | Earlier]:
+    """Yields a command, in parts where it may be long; `Channel.receive` puts them together."""
     if isinstance(command, Begin):
-        *parts, last = range(0, len(command.start.rules), PART) or [0]
-        for begin in parts:
-            yield RulesPart(command.start.rules[begin : begin + PART])
-        command = replace(command, start=replace(command.start, rules=command.start.rules[last:]))
+        yield from map(Earlier, command.checkpoint.since)
+        command = replace(command, checkpoint=replace(command.checkpoint, since=()))
     yield command
 
 
 def shortened(report: Report) -> Report | None:
     """Returns a report with less in it; None if nothing can be left out."""
     if isinstance(report, Situation):
-        if report.possible:
-            return replace(report, possible=b"")
         return replace(report, legal=report.legal[: len(report.legal) // 2]) if report.legal else None
     if isinstance(report, Thought):
         bare = replace(report.opinion, info={}, candidates=(), line=())
@@ -319,12 +344,13 @@ class Channel:
         self._pipe = pipe
         self._lock = threading.Lock()
         self._woken_fd, self._waking_fd = os.pipe()
-        self._rules: list[Term] = []
+        self._earlier: list[Received] = []
 
     def send(self, report: Report) -> None:
-        """Writes a report, shortened to `MOST_REPORT`. Raises `BrokenPipeError` if the server is gone."""
+        """Writes a report, shortened to `MOST_TERMS`. Raises `BrokenPipeError` if the server is gone."""
         data = pickled(report)
-        while len(data) > MOST_REPORT:
+        states = len(report.possible) if isinstance(report, Situation) else 0
+        while len(data) > states + MOST_TERMS:
             shorter = shortened(report)
             if shorter is None:
                 log.warning("a report of %d bytes is left out: %s", len(data), type(report).__name__)
@@ -348,15 +374,15 @@ class Channel:
         if self._pipe not in ready:
             return None
         try:
-            command: Command | RulesPart = self._pipe.recv()
+            command: Command | Earlier = self._pipe.recv()
         except ConnectionResetError as error:
             raise EOFError from error
-        if isinstance(command, RulesPart):
-            self._rules += command.statements
+        if isinstance(command, Earlier):
+            self._earlier.append(command.received)
             return None
         if isinstance(command, Begin):
-            command = replace(command, start=replace(command.start, rules=(*self._rules, *command.start.rules)))
-            self._rules.clear()
+            command = replace(command, checkpoint=replace(command.checkpoint, since=tuple(self._earlier)))
+            self._earlier.clear()
         return command
 
     def listen(self, timeout: float = PULSE) -> Command | None:

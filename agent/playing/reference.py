@@ -22,8 +22,8 @@ from agent.playing.belief import Belief, Weights
 from agent.playing.evidence import ANY_MISSED, NONE_MISSED, SOME_MISSED, Hidden, Perceive, Told
 from agent.playing.messages import (
     MOST_FACTS,
-    MOST_REPORT,
     MOST_SHOWN,
+    MOST_STATES,
     Checkpoint,
     JointMove,
     Judged,
@@ -55,9 +55,6 @@ REFINING_SHARE = 0.3
 
 LEAST_FACT = 4
 """Bytes of the shortest fact. Too many are not even written: other threads would wait for that."""
-
-MOST_BYTES = MOST_REPORT // 2
-"""Most bytes of the states in a situation."""
 
 SAMPLES = (64, 16, 4)
 """States of a sample; fewer where their facts are too many for the journal."""
@@ -163,10 +160,10 @@ class Reference:
         that are nested too deeply."""
         for count in SAMPLES:
             states = [(self.machine.facts(state), weight) for state, weight in self.belief.sample(count)]
-            if sum(len(facts) for facts, _ in states) * LEAST_FACT > MOST_BYTES:
+            if sum(len(facts) for facts, _ in states) * LEAST_FACT > MOST_STATES:
                 continue
             possible = states_to_json(states)
-            if len(possible) <= (MOST_BYTES if len(states) <= SAMPLES[-1] else MOST_FACTS):
+            if len(possible) <= (MOST_STATES if len(states) <= SAMPLES[-1] else MOST_FACTS):
                 with contextlib.suppress(ValueError, RecursionError):
                     states_from_json(possible)
                     return possible

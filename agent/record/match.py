@@ -13,7 +13,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast, get_args
 
 from agent.bounded_json import number
-from agent.record.spelling import read_count, read_term, read_terms, read_text, reading, spell, spell_all
+from agent.record.spelling import (
+    read_count,
+    read_term,
+    read_terms,
+    read_text,
+    reading,
+    spell,
+    spell_all,
+    states_from_json,
+)
 from agent.record.thinking import Thinking
 from games.machine import Term
 from protocol.scramble import ScrambleStyle
@@ -41,8 +50,8 @@ machine, and meanwhile a person thinks."""
 MOST_FACTS = 100_000
 """Most facts kept of all positions of a bounded record, some 10 MB; of later positions only the moves are kept."""
 
-LARGEST_STATE = 20_000
-"""Most facts of a position that a bounded record keeps; more would hold up the event loop."""
+FACT_BYTES = 20
+"""Bytes of a fact in a state that is kept as JSON, roughly."""
 
 
 def new_match_id(game: str) -> str:
@@ -56,8 +65,9 @@ class Position:
 
     moves: tuple[Term, ...] | None = None
     """Joint move that led here, as played; None for the first position, and where unknown."""
-    facts: frozenset[Term] | None = None
-    """True facts; None where unknown."""
+    state: frozenset[Term] | bytes | None = None
+    """True facts, or possible states as JSON (see `states_to_json`), which whoever wants to know them reads; None where
+    unknown."""
     states: int = 1
     """Number of states that fit the percepts; `facts` is the likeliest."""
     turn: int = 0
@@ -74,6 +84,13 @@ class Position:
     """Time at which the position was reached, by `time.monotonic`."""
     version: int = 0
     """The page's version at the last change."""
+
+    @property
+    def facts(self) -> frozenset[Term] | None:
+        """True facts; None where unknown. Takes a while for a large state."""
+        if isinstance(self.state, bytes):
+            return max(states_from_json(self.state), key=lambda pair: pair[1])[0]
+        return self.state
 
 
 @dataclass(frozen=True)
@@ -132,7 +149,7 @@ class MatchRecord:
     taken_back: bool = False
     """Whether moves were taken back: the players' match began again."""
     facts_kept: int = field(default=0, init=False)
-    """Number of facts of all positions."""
+    """Number of facts of all positions, roughly."""
     _known: dict[Term, Term] = field(default_factory=dict, init=False, repr=False)
     """One copy of each fact, as states share most of theirs."""
 
@@ -149,27 +166,30 @@ class MatchRecord:
         self.positions.append(Position(moves, turn=self.last.turn + missed + 1, seconds=seconds))
         self.touch(self.last)
 
-    def reach(self, facts: frozenset[Term], states: int = 1) -> None:
-        """Sets the facts of the newest position."""
+    def reach(self, state: frozenset[Term] | bytes, states: int = 1) -> None:
+        """Sets the state of the newest position."""
         position = self.last
-        if position.facts != facts or position.states != states:
-            self._keep(position, facts)
+        if position.state != state or position.states != states:
+            self._keep(position, state)
             position.states = states
             self.touch(position)
 
     def fill_in(self, positions: Sequence[frozenset[Term]]) -> None:
         """Sets the facts of the first positions where they were unknown, as far as there is room."""
         for position, facts in zip(self.positions, positions, strict=False):
-            if position.facts is None:
+            if position.state is None:
                 self._keep(position, facts)
                 self.touch(position)
 
-    def _keep(self, position: Position, facts: frozenset[Term]) -> None:
-        self.facts_kept -= len(position.facts or ())
-        position.facts = None
-        if not self.bounded or len(facts) <= min(MOST_FACTS - self.facts_kept, LARGEST_STATE):
-            self.facts_kept += len(facts)
-            position.facts = frozenset([self._known.setdefault(fact, fact) for fact in facts])
+    def _keep(self, position: Position, state: frozenset[Term] | bytes) -> None:
+        self.facts_kept -= _size(position.state)
+        position.state = None
+        if self.bounded and _size(state) > MOST_FACTS - self.facts_kept:
+            return
+        self.facts_kept += _size(state)
+        if not isinstance(state, bytes):
+            state = frozenset([self._known.setdefault(fact, fact) for fact in state])
+        position.state = state
 
     def allow(self, role: int, legal: tuple[Term, ...]) -> None:
         """Sets the legal moves of a role in the newest position."""
@@ -237,7 +257,7 @@ class MatchRecord:
     @property
     def states(self) -> list[frozenset[Term]]:
         """True facts of each known position; in a refereed match one more than there are moves."""
-        return [position.facts for position in self.positions if position.facts is not None]
+        return [facts for position in self.positions if (facts := position.facts) is not None]
 
     @property
     def seconds(self) -> list[list[float]]:
@@ -285,7 +305,7 @@ class MatchRecord:
             "errors": [error.as_json() for error in list(self.errors)],
             "steps": len(positions) - 1,
             "moves": [None if moves is None else spell_all(moves) for moves in following[:-1]],
-            "states": [None if one.facts is None else sorted(map(spell, one.facts)) for one in positions],
+            "states": [None if (facts := one.facts) is None else sorted(map(spell, facts)) for one in positions],
             "seconds": [[round(seconds, 4) for seconds in of_role] for of_role in self.seconds],
             **{name: values for name, values in by_position.items() if any(values)},
             "rules": spell_all(self.rules),
@@ -354,6 +374,11 @@ class MatchRecord:
         if int(text) not in range(len(self.roles)):
             raise ValueError("something is no role's")
         return int(text)
+
+
+def _size(state: frozenset[Term] | bytes | None) -> int:
+    """Returns the number of facts, roughly."""
+    return len(state) // FACT_BYTES if isinstance(state, bytes) else len(state or ())
 
 
 def _unplayed(answers: dict[int, Term], made: tuple[Term, ...] | None) -> dict[str, str]:

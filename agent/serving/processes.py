@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Collection
 
-from agent.playing.messages import MOST_REPORT, Alive, Command, Report, Warm, parts_of
+from agent.playing.messages import MOST_STATES, MOST_TERMS, Alive, Command, Report, Warm, parts_of
 from agent.serving.clock import Instant, now
 from agent.serving.starting import Kind
 from games.child_process import AsyncEnd, ChildProcess
@@ -20,7 +20,7 @@ class Process(AsyncEnd):
 
     def __init__(self, kind: Kind, child: ChildProcess, without: Collection[str] = ()) -> None:
         """`child` does what `agent.playing.main` does."""
-        super().__init__(child, f"{kind} process", MOST_REPORT, MOST_UNREAD)
+        super().__init__(child, f"{kind} process", MOST_STATES + MOST_TERMS, MOST_UNREAD)
         self.kind = kind
         self.without = frozenset(without)
         """Groups of kernels that it lacks: they were not compiled when it was started."""

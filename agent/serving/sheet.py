@@ -6,15 +6,19 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from agent.playing.messages import PackedStart
 from games.gdl.rules.surface import has_imperfect_information, named_moves
 from games.machine import Term
 from protocol.messages import Start
 from protocol.spelling import Spelling
 from protocol.terms import footprint
 
-MOST_TOKENS = 5000
-"""Tokens that are walked through in the event loop, in some milliseconds. Most rulesheets in use have fewer, and all
-moves."""
+MOST_TOKENS = 2000
+"""Tokens of a message that are walked through in the event loop, in some milliseconds. All joint moves in use have
+fewer."""
+
+MOST_ROLES = 100
+"""Most roles that are shown; games in use have up to ten."""
 
 _READER = ThreadPoolExecutor(1, "sheets")
 """A thread of their own: many long sheets must not delay the journal."""
@@ -24,7 +28,7 @@ _READER = ThreadPoolExecutor(1, "sheets")
 class MatchSheet:
     """A START, and what a walk through its rules tells."""
 
-    start: Start
+    start: PackedStart
     """With the role as the rules spell it."""
     spelling: Spelling
     imperfect: bool
@@ -34,7 +38,7 @@ class MatchSheet:
     named: tuple[Term, ...]
     """Own moves that the rules name; they need not be legal."""
     roles: tuple[Term, ...]
-    """The roles in the order of the rules; only our own if the rules do not state it plainly."""
+    """The roles in the order of the rules; only our own if the rules do not state it plainly, or state too many."""
 
     @classmethod
     def of(cls, start: Start) -> MatchSheet:
@@ -44,19 +48,17 @@ class MatchSheet:
         rules = start.rules
         roles = tuple(rule[1] for rule in rules if isinstance(rule, tuple) and len(rule) == 2 and rule[0] == "role")
         return cls(
-            start,
+            PackedStart.of(start),
             spelling,
             has_imperfect_information(rules),
             footprint(rules),
             tuple(named_moves(rules, start.role)),
-            roles if start.role in roles else (start.role,),
+            roles if start.role in roles[:MOST_ROLES] and len(roles) <= MOST_ROLES else (start.role,),
         )
 
     @classmethod
     async def read(cls, start: Start) -> MatchSheet:
-        """Walks through the rules, in a thread where they are long."""
-        if not exceeds(start.rules, MOST_TOKENS):
-            return cls.of(start)
+        """Walks through the rules, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(_READER, cls.of, start)
 
 

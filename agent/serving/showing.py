@@ -9,7 +9,6 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from agent.playing.messages import MOST_FACTS, Judged, Prepared, Received, Situation, Thought, Unseen
-from agent.record.spelling import states_from_json
 from agent.serving.clock import Deadline
 from agent.serving.sheet import MatchSheet
 from agent.web.gallery import Gallery
@@ -107,8 +106,7 @@ class MatchShow:
     def situated(self, situation: Situation) -> None:
         """The state is known, or some possible states are."""
         if situation.turn == self._transcript.last.turn and 0 < len(situation.possible) <= MOST_FACTS:
-            facts, _ = max(states_from_json(situation.possible), key=lambda pair: pair[1])
-            self._transcript.reach(facts, situation.states)
+            self._transcript.reach(situation.possible, situation.states)
         self._transcript.allow(situation.role, situation.legal)
 
     @_isolated

@@ -112,7 +112,8 @@ def any_move(named: Sequence[Term], latest: Situation | None, last: Received) ->
     Avoids the moves just made (`last`), which are rarely possible again.
     """
     if latest is not None and latest.legal:
-        seen = () if isinstance(last, Unseen) else last.moves if isinstance(last, Judged) else last
+        moves = () if isinstance(last, Unseen) else last.moves if isinstance(last, Judged) else last
+        seen = frozenset(moves)
         fresh = [move for move in latest.legal if move not in seen]
         return random.choice(fresh or list(latest.legal))
     return random.choice(named) if named else NO_MOVE

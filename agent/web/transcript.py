@@ -161,7 +161,7 @@ class Transcript(MatchRecord):
             "ply": ply,
             "moves": None if position.moves is None else [write(move) for move in position.moves],
             "turn": position.turn,
-            "known": position.facts is not None,
+            "known": position.state is not None,
             "states": position.states,
             "seconds": None if position.seconds is None else [round(seconds, 2) for seconds in position.seconds],
             "legal": {role: len(legal) for role, legal in list(position.legal.items())},

@@ -30,7 +30,7 @@ from protocol.client import Answer, Late, PlayerClient, Unreachable
 from protocol.compose import Style
 from protocol.messages import Message, Play
 from protocol.scramble import ScrambleStyle, make_scrambler
-from tests.instruments.soak_faults import FAULTS, NEIGHBOUR, USUAL, Undo
+from tests.instruments.soak_faults import FAULTS, NEIGHBOUR, NEIGHBOURS_MATCHES, USUAL, Undo
 from tests.instruments.soak_server import SoakServer
 
 GRACE = 1.0
@@ -255,8 +255,8 @@ def soak(options: argparse.Namespace, progress: Callable[[SoakReport], None]) ->
     does not start.
     """
     report, faults = SoakReport(), options.fault or USUAL
-    # A hostile neighbour plays a match as well.
-    workers = options.at_once + (NEIGHBOUR in faults)
+    # A hostile neighbour plays matches as well.
+    workers = options.at_once + (NEIGHBOURS_MATCHES if NEIGHBOUR in faults else 0)
     report.together["bound"] = int(memory_share(workers) * (workers + SPARES) / PROCESSES_SHARE)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ggp-agent-soak-")))

@@ -11,7 +11,7 @@ import itertools
 import os
 import resource
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -19,9 +19,7 @@ from typing import TypeAlias
 
 from agent.commands.options import WRONG_INPUT
 from agent.errors import CommandError
-from protocol.client import ClientError, PlayerClient
-from protocol.kif import read_rulesheet
-from protocol.messages import LONGEST_CLOCK, Abort, Message, Play, Start, Stop
+from protocol.messages import LONGEST_CLOCK
 from tests.instruments.soak_server import HOST, SoakServer
 
 MEMORY_LEFT = 1 << 20
@@ -119,40 +117,60 @@ async def _send_junk(server: SoakServer, rng: Random) -> None:
     await _send_bytes(server, rng.choice((b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(body), b"")) + body)
 
 
-async def _send_bytes(server: SoakServer, *pieces: bytes, pause: float = 0.0) -> None:
+async def _send_bytes(server: SoakServer, *pieces: bytes, pause: float = 0.0, wait: float = 0.0) -> None:
+    """Sends pieces with pauses in between, and waits for an answer, but not for long."""
     with contextlib.suppress(OSError):
-        _, writer = await asyncio.open_connection(HOST, server.port)
+        reader, writer = await asyncio.open_connection(HOST, server.port, local_addr=(STRANGER, 0))
         try:
             for piece in pieces:
                 writer.write(piece)
                 await writer.drain()
                 await asyncio.sleep(pause)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(reader.read(), wait)
         finally:
             writer.close()
 
 
+STRANGER = "127.0.0.2"
+"""Address of whoever is no manager."""
 LARGE, PIECE = 1 << 20, 1 << 14
 """Bytes of a large body, and of what is sent of it at a time."""
-SLOW_BODIES = 24
-"""Large bodies that a hostile neighbour sends at once."""
-NEIGHBOURS_RULES = (
-    "(role x) (role y) (init (at 1)) (<= (legal x wait) (true (at 1))) (<= (legal y (go ?n)) (n ?n)) (n 1) (n 2)"
-    "(<= (next (at 1)) (true (at 1))) (<= (sees x ?n) (does y (go ?n))) (<= terminal (true (at 2)))"
-    "(goal x 0) (goal y 0)"
-)
+SLOW_BODIES, JUNK_BODIES = 24, 12
+"""Large bodies that a hostile neighbour sends at once, and smaller ones that are no messages."""
+RULES = "(role x) (init (at 1)) (<= (legal x wait) (true (at 1))) (<= (next (at 1)) (true (at 1))) (<= terminal (at 2))"
+HIDING = RULES + "(role y) (<= (legal y (go ?n)) (n ?n)) (n 1) (n 2) (<= (sees x ?n) (does y (go ?n))) (goal x 0)"
 """A game of imperfect information, of which turns may be missed."""
+MILLION = RULES + "".join(f"(n {number})" for number in range(100)) + "(<= (init (f ?a ?b ?c)) (n ?a) (n ?b) (n ?c))"
+"""A game with a million facts in a state."""
+LONG = RULES + "".join(f"(fact {number})" for number in range(LARGE // 16))
+"""Some 900 KB of rules."""
+CONVERSATIONS = (
+    (
+        f"(START hostile x ({HIDING}) {LONGEST_CLOCK} {LONGEST_CLOCK})",
+        *(f"(PLAY hostile {turn} wait (1))" for turn in (1, LONGEST_CLOCK, LONGEST_CLOCK)),
+        "(STOP hostile NIL)",
+    ),
+    (f"(START million x ({MILLION}) 25 6)", "(PLAY million NIL)", *["(PLAY million (wait))"] * 20, "(ABORT million)"),
+    (f"(START long x ({LONG}) 25 6)", f"(START long x ({LONG}) 25 6)", "(PLAY long NIL)", "(ABORT long)"),
+    *((f"(START held-{number} x ({RULES}) 3600 3600)",) for number in range(2)),
+)
+"""What a hostile neighbour says in matches of its own, again and again."""
+NEIGHBOURS_MATCHES = 3
+"""Number of these in which PLAY comes, so that they keep their places."""
 _neighbours: set[int] = set()
 """Ports of the servers that have a hostile neighbour: one is enough."""
 
 
 async def _move_in(server: SoakServer, rng: Random) -> Undo | None:
-    """A hostile neighbour, until it is told to go: slow large bodies, matches that begin and end, turn numbers that are
-    far ahead, and records that are broken."""
+    """A hostile neighbour, until it is told to go: slow large bodies, an endless supply of junk, matches of its own with
+    all that is large, and records that are broken."""
     if server.port in _neighbours:
         return None
     _neighbours.add(server.port)
-    work = [_begin_and_end(server, rng), _break_records(server, rng)]
-    work += [_send_slowly(server) for _ in range(SLOW_BODIES)]
+    work = [_break_records(server, rng), *(_converse(server, messages) for messages in CONVERSATIONS)]
+    work += [_send_slowly(server, b"(PLAY ", LARGE, 0.05) for _ in range(SLOW_BODIES)]
+    work += [_send_slowly(server, b"junk ", PIECE + 1024, 0.2) for _ in range(JUNK_BODIES)]
     tasks = [asyncio.create_task(one) for one in work]
 
     def move_out() -> None:
@@ -163,22 +181,20 @@ async def _move_in(server: SoakServer, rng: Random) -> Undo | None:
     return move_out
 
 
-async def _send_slowly(server: SoakServer) -> None:
-    head = b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n(PLAY " % LARGE
+async def _send_slowly(server: SoakServer, begin: bytes, size: int, pause: float) -> None:
+    body = begin + b"( " * (size // 2)
+    pieces = [body[place : place + PIECE] for place in range(0, len(body), PIECE)]
     while True:
-        await _send_bytes(server, head, *[b"( " * (PIECE // 2)] * (LARGE // PIECE), pause=0.05)
-        await asyncio.sleep(0.05)
+        await _send_bytes(server, b"POST / HTTP/1.0\r\nContent-Length: %d\r\n\r\n" % len(body), *pieces, pause=pause)
 
 
-async def _begin_and_end(server: SoakServer, rng: Random) -> None:
-    messages: list[Message] = [Start("hostile", "x", read_rulesheet(NEIGHBOURS_RULES), LONGEST_CLOCK, LONGEST_CLOCK)]
-    messages += [Play("hostile", None, turn, "wait", ("1",)) for turn in (1, LONGEST_CLOCK, LONGEST_CLOCK)]
-    async with PlayerClient(server.url, style="dresden") as client:
-        while True:
-            for message in (*messages, rng.choice((Stop("hostile"), Abort("hostile")))):
-                # The answer to START may take as long as its clock.
-                with contextlib.suppress(ClientError):
-                    await client.send(message, timeout=0.3)
+async def _converse(server: SoakServer, messages: Sequence[str]) -> None:
+    while True:
+        for message in messages:
+            # The answer to START may take as long as its clock.
+            head = f"POST / HTTP/1.0\r\nContent-Length: {len(message)}\r\n\r\n"
+            await _send_bytes(server, head.encode() + message.encode(), wait=0.5)
+            await asyncio.sleep(0.05)
 
 
 async def _break_records(server: SoakServer, rng: Random) -> None:

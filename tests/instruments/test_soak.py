@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from agent.commands.options import OK
-from protocol.messages import Message
 from tests.instruments import soak_faults
 from tests.instruments.__main__ import instrument
 from tests.instruments.soak import SoakReport
@@ -81,20 +80,17 @@ def test_faults_are_inflicted_and_mended(tmp_path: Path) -> None:
 
 
 def test_hostile_neighbour_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It sends large bodies slowly, matches with turn numbers far ahead, and looks at records that it has broken."""
+    """It sends large bodies and junk slowly, holds its conversations, and looks at records that it has broken."""
     heard = set[str]()
-
-    async def send(client: object, message: Message, *, timeout: float) -> None:
-        heard.add(type(message).__name__)
-        await asyncio.sleep(0)
 
     async def get(path: str) -> None:
         heard.add(path)
 
-    async def send_bytes(server: object, *pieces: bytes, pause: float) -> None:
-        heard.add(f"{sum(map(len, pieces)) >> 20} MiB")
+    async def send_bytes(server: object, *pieces: bytes, pause: float = 0.0, wait: float = 0.0) -> None:
+        words = b"".join(pieces).partition(b"\r\n\r\n")[2].decode().split(maxsplit=2)
+        heard.add(" ".join(words[:2]) if wait else f"{words[0]} {sum(map(len, pieces)) >> 10} KiB")
+        await asyncio.sleep(0)
 
-    monkeypatch.setattr(soak_faults.PlayerClient, "send", send)
     monkeypatch.setattr(soak_faults, "_send_bytes", send_bytes)
     server: Any = SimpleNamespace(url="", port=0, records=tmp_path, get=get)
 
@@ -104,12 +100,12 @@ def test_hostile_neighbour_comes_and_goes(tmp_path: Path, monkeypatch: pytest.Mo
             assert move_out is not None
             assert await FAULTS[NEIGHBOUR](server, Random(2)) is None
             async with asyncio.timeout(60):
-                while len(heard) < 6:
+                while len(heard) < 14:
                     await asyncio.sleep(0.01)
             move_out()
 
     asyncio.run(course())
-    assert heard == {"Start", "Play", "Stop", "Abort", "/page/matches", "1 MiB"}
+    assert heard >= {"(START million", "(START held-1", "/page/matches", "(PLAY 1024 KiB", "junk 17 KiB"}
     assert list(tmp_path.glob("broken-*.json"))
 
 

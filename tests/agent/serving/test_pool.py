@@ -16,16 +16,18 @@ import pytest_asyncio
 
 from agent.playing import messages
 from agent.playing.messages import (
-    MOST_REPORT,
+    MOST_STATES,
+    MOST_TERMS,
     Alive,
     Begin,
     Channel,
     Checkpoint,
     Distrusted,
+    Earlier,
+    PackedStart,
     Refused,
     Report,
     Rest,
-    RulesPart,
     Turn,
     Warm,
     parts_of,
@@ -61,7 +63,7 @@ def behave(pipe: Connection, conduct: str) -> None:
     if conduct == "ends":
         return
     if conduct == "floods":
-        pipe.send_bytes(bytes(MOST_REPORT + 1))
+        pipe.send_bytes(bytes(MOST_STATES + MOST_TERMS + 1))
     if conduct in ("answers", "hangs"):
         channel.send(Warm(0.0))
     if conduct != "answers":
@@ -293,14 +295,17 @@ def test_matches_and_spares_share_the_memory(
     assert memory_share(100) == MIN_MEMORY
 
 
-async def test_rules_of_any_length_reach_a_process_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The event loop gets its turn between them, and what is sent later comes later."""
+async def test_match_of_any_length_reaches_a_process_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop gets its turn between joint moves, the rules are there as bytes, and what is sent later comes
+    later."""
     monkeypatch.setattr(messages, "PART", 2)
     start = Start("m", "r", tuple(("f", str(number)) for number in range(7)), 1, 1)
-    begin = replace(BEGIN, start=start)
-    assert [type(part) for part in parts_of(begin)] == [RulesPart] * 3 + [Begin]
+    begin = replace(BEGIN, start=start, checkpoint=Checkpoint(since=(("a",), ("b",), ("c",))))
+    packed = replace(begin, start=PackedStart.of(start))
+    assert len(packed.start.parts) == 1 + 4
+    assert [type(part) for part in parts_of(packed)] == [Earlier] * 3 + [Begin]
     ours, theirs = Pipe()
-    for command in (begin, Rest(), BEGIN):
+    for command in (packed, Rest(), BEGIN):
         for part in parts_of(command):
             ours.send(part)
     channel = Channel(theirs)
