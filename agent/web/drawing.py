@@ -9,11 +9,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TypeAlias
 
 from agent.boards.layout import Layout
 from agent.boards.pieces import colours_of_roles
 from agent.record.match import Position
+from agent.record.spelling import states_to_json
 from agent.web.records import Version, read_record
 from agent.web.transcript import Transcript
 from games.machine import GameError, Term
@@ -27,6 +28,9 @@ SAMPLED = 24
 
 KEPT = 4
 """Number of records kept with all their positions."""
+
+State: TypeAlias = frozenset[Term] | bytes
+"""See `Position.state`; bytes are read in the child."""
 
 _layouts: dict[str, Layout] = {}
 """Layouts of running matches, by their keys."""
@@ -45,8 +49,8 @@ def work(pipe: Connection) -> None:
         pipe.send((result, fault))
 
 
-def replay(rules: tuple[Term, ...], moves: Sequence[tuple[Term, ...]], known: frozenset[Term]) -> list[frozenset[Term]]:
-    """Returns the positions before each of the joint moves; none if these do not lead to the known position.
+def replay(rules: tuple[Term, ...], moves: Sequence[tuple[Term, ...]], known: State) -> list[bytes]:
+    """Returns the states before each of the joint moves as JSON; none if these do not lead to the known position.
 
     Raises `GameError`.
     """
@@ -58,28 +62,28 @@ def replay(rules: tuple[Term, ...], moves: Sequence[tuple[Term, ...]], known: fr
     state = machine.initial()
     found = []
     for joint_move in moves:
-        found.append(machine.facts(state))
+        found.append(states_to_json([(machine.facts(state), 1.0)]))
         state = machine.next(state, joint_move)
-    return found if machine.facts(state) == known else []
+    return found if machine.facts(state) == facts_of(known) else []
 
 
-def find(key: str, states: Sequence[frozenset[Term]], rules: Sequence[Term], kept: Sequence[str]) -> None:
+def find(key: str, states: Sequence[State], rules: Sequence[Term], kept: Sequence[str]) -> None:
     """Finds the layout of a match, and forgets those of matches that are not `kept`."""
     for other in _layouts.keys() - set(kept):
         del _layouts[other]
-    _layouts[key] = Layout.find(states, (), rules)
+    _layouts[key] = Layout.find([*map(facts_of, states)], (), rules)
 
 
 def draw(
     key: str,
     roles: Sequence[str],
-    facts: frozenset[Term],
-    before: frozenset[Term] | None,
+    state: State,
+    before: State | None,
     legal: Sequence[Term],
     last: Sequence[Term],
 ) -> dict[str, Any]:
     """Returns a position in the layout of its match, see `Pictures.draw`."""
-    return _drawn(_layouts[key], roles, facts, before, legal, last)
+    return _drawn(_layouts[key], roles, state, before, legal, last)
 
 
 def view(version: Version, beside: Mapping[str, object]) -> str:
@@ -93,14 +97,14 @@ def draw_record(version: Version, ply: int, plain: bool) -> dict[str, Any]:
     if not plain and unseen(record, ply):
         _fill_in(version)
     position = record.positions[ply] if ply < len(record.positions) else Position()
-    if position.facts is None:
+    if position.state is None:
         return unknown(ply)
     roles = list(map(write, record.roles))
-    before = record.positions[ply - 1].facts if ply else None
+    before = record.positions[ply - 1].state if ply else None
     if plain:
-        drawn = table(roles, position.facts, before)
+        drawn = table(roles, position.state, before)
     else:
-        drawn = _drawn(_layout(version), roles, position.facts, before, (), position.moves or ())
+        drawn = _drawn(_layout(version), roles, position.state, before, (), position.moves or ())
     return {"ply": ply, "known": True, **drawn}
 
 
@@ -112,7 +116,7 @@ def _record(version: Version) -> Transcript:
 @lru_cache(KEPT)
 def _layout(version: Version) -> Layout:
     record = _record(version)
-    return Layout.find(sample(record), (), record.rules)
+    return Layout.find([*map(facts_of, sample(record))], (), record.rules)
 
 
 @lru_cache(KEPT)
@@ -128,12 +132,12 @@ def _fill_in(version: Version) -> None:
 def _drawn(
     layout: Layout,
     roles: Sequence[str],
-    facts: frozenset[Term],
-    before: frozenset[Term] | None,
+    state: State,
+    before: State | None,
     legal: Sequence[Term],
     last: Sequence[Term],
 ) -> dict[str, Any]:
-    drawing = layout.draw(facts, before, legal, last)
+    drawing = layout.draw(facts_of(state), None if before is None else facts_of(before), legal, last)
     return {
         "colours": layout.colours(roles),
         "svg": list(drawing.svg),
@@ -151,10 +155,11 @@ def unknown(ply: int) -> dict[str, Any]:
     return {"ply": ply, "known": False, "svg": [], "rest": [], "gone": [], "choices": {}, "colours": []}
 
 
-def table(roles: list[str], facts: frozenset[Term], before: frozenset[Term] | None) -> dict[str, Any]:
+def table(roles: list[str], state: State, before: State | None) -> dict[str, Any]:
     """Returns a position as the list of its facts."""
-    rest = sorted((write(fact), before is not None and fact not in before) for fact in facts)
-    gone = sorted(write(fact) for fact in (before or frozenset()) - facts)
+    facts, past = facts_of(state), frozenset[Term]() if before is None else facts_of(before)
+    rest = sorted((write(fact), before is not None and fact not in past) for fact in facts)
+    gone = sorted(write(fact) for fact in past - facts)
     return {
         "colours": colours_of_roles(roles, ()),
         "svg": [],
@@ -164,12 +169,19 @@ def table(roles: list[str], facts: frozenset[Term], before: frozenset[Term] | No
     }
 
 
-def sample(transcript: Transcript) -> list[frozenset[Term]]:
-    """Returns the positions from which a layout is found.
+def facts_of(state: State) -> frozenset[Term]:
+    """Returns the facts of a state, see `Position.state`."""
+    facts = Position(state=state).facts
+    assert facts is not None
+    return facts
+
+
+def sample(transcript: Transcript) -> list[State]:
+    """Returns the states from which a layout is found.
 
     With rules, one is enough, and a record gets the same layout as the running match.
     """
-    states = transcript.states
+    states = [position.state for position in list(transcript.positions) if position.state is not None]
     return states[:1] if transcript.rules else states[:: max(1, len(states) // SAMPLED)][:SAMPLED]
 
 
@@ -179,17 +191,17 @@ def unseen(transcript: Transcript, ply: int) -> bool:
     return (
         bool(transcript.rules)
         and ply < len(positions)
-        and positions[ply].facts is None
-        and any(position.facts is not None for position in positions[ply + 1 :])
+        and positions[ply].state is None
+        and any(position.state is not None for position in positions[ply + 1 :])
     )
 
 
-def gap(transcript: Transcript) -> tuple[tuple[Term, ...], list[tuple[Term, ...]], frozenset[Term]]:
+def gap(transcript: Transcript) -> tuple[tuple[Term, ...], list[tuple[Term, ...]], State]:
     """Returns the arguments of `replay` for what is before the first known position. Raises `GameError`."""
     positions = list(transcript.positions)
-    known = next((ply for ply, position in enumerate(positions) if position.facts is not None), 0)
+    known = next((ply for ply, position in enumerate(positions) if position.state is not None), 0)
     moves = [position.moves for position in positions[1 : known + 1]]
-    facts = positions[known].facts
-    if facts is None or None in moves:
+    state = positions[known].state
+    if state is None or None in moves:
         raise GameError("not all of the moves are known")
-    return transcript.rules, [joint_move for joint_move in moves if joint_move is not None], facts
+    return transcript.rules, [joint_move for joint_move in moves if joint_move is not None], state

@@ -76,7 +76,7 @@ class Pictures:
         An unknown position is empty, and so is one not reached (moves may have been taken back meanwhile).
         """
         run = asyncio.get_running_loop().run_in_executor
-        if transcript.key not in self._followed and drawing.unseen(transcript, ply):
+        if transcript.key not in self._followed and await run(self._thread, drawing.unseen, transcript, ply):
             self._followed[transcript.key] = None
             if len(self._followed) > KEPT_LAYOUTS:
                 self._followed.popitem(last=False)
@@ -136,10 +136,10 @@ class Pictures:
         if child is not None:
             child.end()
 
-    def _follow(self, transcript: Transcript) -> list[frozenset[Term]]:
+    def _follow(self, transcript: Transcript) -> list[bytes]:
         """Returns the positions before the first known one, as far as the moves to it are known."""
         try:
-            return cast("list[frozenset[Term]]", self._ask(drawing.replay, *drawing.gap(transcript)))
+            return cast("list[bytes]", self._ask(drawing.replay, *drawing.gap(transcript)))
         except Exception as error:
             # The other positions can still be shown.
             log.warning("%s: positions from before the restart cannot be told: %s", transcript.game, error)
@@ -148,27 +148,27 @@ class Pictures:
     def _draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
         positions = list(transcript.positions)
         position = positions[ply] if ply < len(positions) else Position()
-        facts = position.facts
-        if facts is None:
+        state = position.state
+        if state is None:
             return drawing.unknown(ply)
         seat = transcript.seat
         # Only the position in which a person is asked has choices.
         legal = position.legal.get(seat["role"], ()) if seat is not None and seat["ply"] == ply else ()
         known = self._find(transcript)
-        key = (transcript.key, ply, position.version if legal else 0, facts, known)
+        key = (transcript.key, ply, position.version if legal else 0, state, known)
         if key in self._drawings:
             self._drawings.move_to_end(key)
             return self._drawings[key]
-        before = positions[ply - 1].facts if ply else None
+        before = positions[ply - 1].state if ply else None
         roles = list(map(write, transcript.roles))
         drawn = None
         if known:
             try:
-                drawn = self._ask(drawing.draw, transcript.key, roles, facts, before, legal, position.moves or ())
+                drawn = self._ask(drawing.draw, transcript.key, roles, state, before, legal, position.moves or ())
             except Exception as error:
                 log.warning("%s: a position cannot be drawn: facts are listed: %s", transcript.game, error)
                 self._layouts[transcript.key] = False
-        found = {"ply": ply, "known": True, **(drawn or drawing.table(roles, facts, before))}
+        found = {"ply": ply, "known": True, **(drawn or drawing.table(roles, state, before))}
         self._drawings[key] = found
         if len(self._drawings) > KEPT_DRAWINGS:
             self._drawings.popitem(last=False)

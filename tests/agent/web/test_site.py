@@ -16,6 +16,7 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
+from agent.record.spelling import states_to_json
 from agent.search.engine import Opinion, Score
 from agent.web.access import TOKEN_HEADER, Access, is_here, is_loopback
 from agent.web.gallery import Gallery
@@ -27,6 +28,7 @@ from agent.web.transcript import Transcript
 from protocol.kif import read_rulesheet
 from protocol.messages import Message, Reply, Status
 from protocol.server import Received, make_app, make_runner
+from tests.loop_work import LoopWork
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "User-Agent": "Mozilla/5.0"}
 JAVA = {"Accept": "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "User-Agent": "Java/17.0.2"}
@@ -242,6 +244,28 @@ async def test_matches_are_kept_as_records(
     async with player(other, tmp_path / "file" / "records"):
         small_match(other).end("aborted")
     assert "no record can be written" in caplog.text
+
+
+async def test_page_of_a_large_match_is_made_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its states, its moves and its text are as large as strangers like: the loop passes them on."""
+    gallery = Gallery()
+    match = Transcript("m", "m", ("a", "b" * 100_000), ("", ""), 1, 1, rules=(("role", "a"),), key=gallery.new_key("m"))
+    gallery.add(match)
+    match.reach(states_to_json([(frozenset(("f", str(number)) for number in range(5000)), 1.0)]))
+    for number in range(1000):
+        match.move((("go", str(number)), "noop"))
+    match.reach(states_to_json([(frozenset(("f", str(number)) for number in range(5000)), 1.0)]))
+    work = LoopWork()
+    with work.counted(monkeypatch):
+        async with player(gallery) as (address, session):
+            for path in (
+                "",
+                *(f"/{match.key}{part}" for part in ("", "/positions/0", "/positions/1", "/positions/1000")),
+            ):
+                async with session.get(f"{address}/page/matches{path}") as response:
+                    assert response.status == 200
+                    await response.read()
+    assert work.most < 20_000, f"{work.most:,}, most of it in {work.where}"
 
 
 async def test_failing_pictures_are_lists(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
