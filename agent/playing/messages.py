@@ -14,8 +14,8 @@ import pickle
 import select
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -114,27 +114,41 @@ PART = 1000
 """Statements pickled at once, in about a millisecond in which no other thread runs."""
 
 
-@dataclass(frozen=True)
-class PackedStart(Start):
-    """A START that is pickled once for all processes, where that holds nobody up; they get a plain one."""
+class PackedRules:
+    """Rules as bytes, in place of a tuple: neither the event loop nor garbage collection walks through them.
 
-    parts: tuple[bytes, ...] = field(default=(), repr=False, compare=False)
+    Where they are sent to, they arrive as a tuple. Making them, and iterating, takes a while.
+    """
 
-    @classmethod
-    def of(cls, start: Start) -> PackedStart:
-        """Pickles a START."""
-        rules = start.rules
-        parts = [pickled(rules[begin : begin + PART]) for begin in range(0, len(rules), PART)]
-        values = {one.name: getattr(start, one.name) for one in fields(start)}
-        return cls(**values, parts=(pickled(replace(start, rules=())), *parts))
+    def __init__(self, rules: Sequence[Term]) -> None:
+        self._parts = tuple(pickled(tuple(rules[begin : begin + PART])) for begin in range(0, len(rules), PART))
+        self._length = len(rules)
+        # One statement at a time: others have their turn meanwhile.
+        self._hash = hash(tuple([hash(statement) for statement in rules]))
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return sum(map(len, self._parts))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Term]:
+        return chain.from_iterable(map(pickle.loads, self._parts))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PackedRules) and hash(self) == hash(other)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpack, self.parts
+        return _unpacked, self._parts
 
 
-def _unpack(packed: bytes, *rules: bytes) -> Start:
-    start: Start = pickle.loads(packed)
-    return replace(start, rules=tuple(chain.from_iterable(map(pickle.loads, rules))))
+def _unpacked(*parts: bytes) -> tuple[Term, ...]:
+    return tuple(chain.from_iterable(map(pickle.loads, parts)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -413,7 +413,7 @@ class Match:
         options, deadline = self._options, self._turn.deadline
         starting = self._starting is not None and not self._starting.done()
         return messages.Begin(
-            self.start_message,
+            replace(self.start_message, listed=frozenset()),
             self._history.checkpoint(),
             None if deadline is None else deadline.remaining(),
             options.ponder or starting,

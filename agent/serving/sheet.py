@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import cast
 
-from agent.playing.messages import PackedStart
+from agent.playing.messages import MOST_SHOWN, PackedRules
 from games.gdl.rules.surface import has_imperfect_information, named_moves
 from games.machine import Term
 from protocol.messages import Start
 from protocol.spelling import Spelling
-from protocol.terms import footprint
 
 MOST_TOKENS = 2000
 """Tokens of a message that are walked through in the event loop, in some milliseconds. All joint moves in use have
@@ -28,15 +28,15 @@ _READER = ThreadPoolExecutor(1, "sheets")
 class MatchSheet:
     """A START, and what a walk through its rules tells."""
 
-    start: PackedStart
-    """With the role as the rules spell it."""
+    start: Start
+    """With the role as the rules spell it, and the rules packed: this process does without them."""
     spelling: Spelling
     imperfect: bool
     """Whether it is a game of imperfect information (GDL-II)."""
     size: int
-    """Bytes that the rules take in memory, roughly."""
+    """Bytes of the rules."""
     named: tuple[Term, ...]
-    """Own moves that the rules name; they need not be legal."""
+    """Some own moves that the rules name; they need not be legal."""
     roles: tuple[Term, ...]
     """The roles in the order of the rules; only our own if the rules do not state it plainly, or state too many."""
 
@@ -45,14 +45,14 @@ class MatchSheet:
         """Walks through the rules."""
         spelling = Spelling(start)
         start = replace(start, role=spelling.read(start.role))
-        rules = start.rules
+        rules, packed = start.rules, PackedRules(start.rules)
         roles = tuple(rule[1] for rule in rules if isinstance(rule, tuple) and len(rule) == 2 and rule[0] == "role")
         return cls(
-            PackedStart.of(start),
+            replace(start, rules=cast("tuple[Term, ...]", packed)),
             spelling,
             has_imperfect_information(rules),
-            footprint(rules),
-            tuple(named_moves(rules, start.role)),
+            packed.size,
+            tuple(named_moves(rules, start.role)[:MOST_SHOWN]),
             roles if start.role in roles[:MOST_ROLES] and len(roles) <= MOST_ROLES else (start.role,),
         )
 

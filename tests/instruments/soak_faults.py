@@ -163,8 +163,8 @@ _neighbours: set[int] = set()
 
 
 async def _move_in(server: SoakServer, rng: Random) -> Undo | None:
-    """A hostile neighbour, until it is told to go: slow large bodies, an endless supply of junk, matches of its own with
-    all that is large, and records that are broken."""
+    """A hostile neighbour, until it is told to go: slow large bodies, endless junk, matches of its own with all that is
+    large, and records that are broken."""
     if server.port in _neighbours:
         return None
     _neighbours.add(server.port)

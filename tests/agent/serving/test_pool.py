@@ -10,6 +10,7 @@ from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -24,7 +25,7 @@ from agent.playing.messages import (
     Checkpoint,
     Distrusted,
     Earlier,
-    PackedStart,
+    PackedRules,
     Refused,
     Report,
     Rest,
@@ -301,8 +302,9 @@ async def test_match_of_any_length_reaches_a_process_in_parts(monkeypatch: pytes
     monkeypatch.setattr(messages, "PART", 2)
     start = Start("m", "r", tuple(("f", str(number)) for number in range(7)), 1, 1)
     begin = replace(BEGIN, start=start, checkpoint=Checkpoint(since=(("a",), ("b",), ("c",))))
-    packed = replace(begin, start=PackedStart.of(start))
-    assert len(packed.start.parts) == 1 + 4
+    rules: Any = PackedRules(start.rules)
+    packed = replace(begin, start=replace(start, rules=rules))
+    assert (len(rules), tuple(rules), rules) == (7, start.rules, PackedRules(tuple(rules)))
     assert [type(part) for part in parts_of(packed)] == [Earlier] * 3 + [Begin]
     ours, theirs = Pipe()
     for command in (packed, Rest(), BEGIN):
