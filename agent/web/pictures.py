@@ -19,7 +19,6 @@ from agent.web import drawing
 from agent.web.records import Version
 from agent.web.transcript import Transcript
 from games.child_process import Bounds, ChildProcess
-from games.machine import Term
 from games.memory import memory_part
 from protocol.kif import write
 
