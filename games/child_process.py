@@ -155,11 +155,7 @@ class ChildProcess:
 
     def cpu_seconds(self) -> float:
         """CPU time used by the process so far; 0 if it is gone."""
-        # The other process's clock, as from clock_getcpuclockid(3); see clock_getres(2).
-        try:
-            return time.clock_gettime((~self.pid << 3) | _CPU_CLOCK)
-        except OSError:
-            return 0.0
+        return cpu_seconds_of(self.pid)
 
     def send(self, message: object) -> None:
         """Sends a message to the child. Raises `ChildLostError`, or `LimitError` if its CPU time is used up."""
@@ -268,6 +264,15 @@ def cpu_seconds() -> float:
     """CPU time used by this process and its ended children."""
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def cpu_seconds_of(pid: int) -> float:
+    """CPU time used by a process so far; 0 if it is gone."""
+    # The other process's clock, as from clock_getcpuclockid(3); see clock_getres(2).
+    try:
+        return time.clock_gettime((~pid << 3) | _CPU_CLOCK)
+    except OSError:
+        return 0.0
 
 
 def module_environment() -> dict[str, str]:

@@ -36,7 +36,8 @@ notice = ""
 
 
 def use_versioned_cache() -> None:
-    """Makes Numba keep its cache in the first of `_places` that is writable; without any, kernels live in memory only.
+    """Makes Numba keep its cache in the first of `_places` that this user alone can write; without any, kernels live in
+    memory only.
 
     Must run before the first kernel is defined. A folder set by the user (NUMBA_CACHE_DIR) comes first.
     """
@@ -51,7 +52,7 @@ def use_versioned_cache() -> None:
     name = _PREFIX + kernels_digest()
     # Kernels are programs.
     places = (place for place in usual + temporary if place not in temporary or is_private(place))
-    found = next((place / name for place in places if _writable(place / name)), None)
+    found = next((place / name for place in places if _writable(place / name) and _is_closed(place / name)), None)
     if found is not None:
         _remove_old(found)
     else:
@@ -63,7 +64,7 @@ def use_versioned_cache() -> None:
     if not inherited and (found is None or found.parent not in wanted):
         missed = f"{_VARIABLE}={chosen} cannot" if chosen else "no folder of this installation or of this user can"
         instead = f"are kept in {folder}" if folder else "stay in memory, and every process compiles its own"
-        notice = f"{missed} be written: compiled kernels {instead}"
+        notice = f"{missed} be written by this user alone: compiled kernels {instead}"
 
 
 def is_kept() -> bool:
@@ -141,6 +142,17 @@ def _writable(folder: Path) -> bool:
         return all(os.access(path, os.W_OK) for path in folder.iterdir())
     except OSError:
         return False
+
+
+def _is_closed(folder: Path) -> bool:
+    """Whether others, but for root, can neither write in a folder nor put another in its place."""
+    for path, kept in ((folder, 0), (folder.parent, stat.S_ISVTX)):
+        status = path.stat()
+        # Where a user's own group may write, as is usual on some systems, it has no other members.
+        writers = stat.S_IWOTH if status.st_gid == os.getegid() else stat.S_IWOTH | stat.S_IWGRP
+        if status.st_uid not in (0, os.geteuid()) or (status.st_mode & writers and not status.st_mode & kept):
+            return False
+    return True
 
 
 def is_private(folder: Path) -> bool:

@@ -59,24 +59,28 @@ def run(read_tournament: ReadTournament, options: argparse.Namespace) -> tuple[i
         for path in (sorted(given.glob("*.jsonl")) if given.is_dir() else [given])
         if (tournament := read_tournament(path)) is not None
     }
-    records = Records([path for path in options.records if path not in tournaments])
-    found = records.summaries()
-    if not found and not tournaments:
-        raise InputError(
-            "neither a record of a match nor the log of a tournament is among these: `ggp-agent match --record FILE` "
-            "and `ggp-agent tournament --log FILE` write such"
-        )
-    links = [f"tournament/{tournament.key}" for tournament in tournaments.values()]
-    links += [f"match/{match['key']}" for match in found]
-    counted = [
-        f"{number} {word if number == 1 else words}"
-        for number, word, words in ((len(tournaments), "tournament", "tournaments"), (len(found), "match", "matches"))
-        if number
-    ]
+    found: list[dict[str, object]] = []
 
     async def show() -> None:
+        records = Records([path for path in options.records if path not in tournaments])
         site = Site(Gallery(), title="ggp-agent replay", records=records, tournaments=list(tournaments.values()))
+        found.extend(await site.summaries())
         async with serve_here(site, options.port) as address:
+            links = [f"tournament/{tournament.key}" for tournament in tournaments.values()]
+            links += [f"match/{match['key']}" for match in found]
+            if not links:
+                raise InputError(
+                    "neither a record of a match nor the log of a tournament is among these: `ggp-agent match --record "
+                    "FILE` and `ggp-agent tournament --log FILE` write such"
+                )
+            counted = [
+                f"{number} {word if number == 1 else words}"
+                for number, word, words in (
+                    (len(tournaments), "tournament", "tournaments"),
+                    (len(found), "match", "matches"),
+                )
+                if number
+            ]
             place = f"#/{links[0]}" if len(links) == 1 else ""
             print(f"{' and '.join(counted)}: {address}/{place}", flush=True)
             await asyncio.Event().wait()

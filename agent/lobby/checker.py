@@ -112,9 +112,8 @@ def _examine(pipe: Connection, text: str) -> dict[str, Any]:
     try:
         machine = Interpreter(sheet.checked)
         facts = machine.facts(machine.initial())
-        layouts: drawing.Layouts = {}
-        drawing.find(layouts, "", [facts], sheet.rulesheet, ())
-        drawn = drawing.draw(layouts, "", list(map(write, sheet.roles)), facts, None, (), ())
+        drawing.find("", [facts], sheet.rulesheet, ())
+        drawn = drawing.draw("", list(map(write, sheet.roles)), facts, None, (), ())
         picture = {"ply": 0, "known": True, **drawn}
     except GameError as error:
         diagnostics += _refused(f"has no first position: {error}")["diagnostics"]

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ from agent.search.kernel_groups import playing
 from agent.search.levels import LEVELS
 from agent.web.access import Access
 from agent.web.gallery import Gallery
-from agent.web.records import Records, read_record, record_key
-from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, is_socket, json_body
+from agent.web.records import UNREADABLE, Records, read_summary, record_key
+from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, is_socket, json_body, read_body
 from agent.web.transcript import Transcript
 from games import kernel_cache, rulesheets
 from protocol.client import given_twice
@@ -127,11 +128,7 @@ class LobbySite(Site):
             case ["page", "lobby", "sheets", name] if name in rulesheets.names():
                 return as_json({"name": name, "text": rulesheets.text(name)})
             case ["page", "matches", key] if is_socket(request) and (match := self._running(key)) is not None:
-
-                async def view(version: int) -> dict[str, Any]:
-                    return await self._view(await self._transcript(key), version)
-
-                return await self.show(request, key, view, MATCH_SECONDS, match.pass_on)
+                return await self.show(request, key, partial(self._look, key), MATCH_SECONDS, match.pass_on)
             case ["page", "matches", key, *_] if (match := self._running(key)) is not None:
                 if (answer := await match.forward(request)) is not None:
                     return answer
@@ -178,8 +175,8 @@ class LobbySite(Site):
             return match.transcript
         return await super()._transcript(key)
 
-    async def _view(self, transcript: Transcript, since: int) -> dict[str, Any]:
-        return {**await super()._view(transcript, since), "again": transcript.key in self._matches}
+    def _beside(self, key: str) -> dict[str, object]:
+        return {"again": key in self._matches}
 
     def _running(self, key: str) -> MatchProcess | None:
         match = self._matches.get(key)
@@ -227,11 +224,25 @@ class LobbySite(Site):
             case "matches":
                 return self._begin(await self._plan(await json_body(request, MOST_SHEET_BODY)))
             case "records":
-                data = await json_body(request, MOST_RECORD_BYTES)
-                return await asyncio.to_thread(_keep_opened, self._opened, data)
+                return await self._keep_opened(await read_body(request, MOST_RECORD_BYTES))
             case "benches":
                 return self._measure(await json_body(request, 2 * MOST_SHEET_BODY))
         raise web.HTTPNotFound(text="There is nothing to do here.\n")
+
+    async def _keep_opened(self, body: bytes) -> dict[str, Any]:
+        """Keeps a record in the folder of opened ones, if it is a record. Raises `HTTPBadRequest`."""
+        digest = await asyncio.to_thread(lambda: hashlib.sha256(body).hexdigest())
+        path = self._opened / f"{digest[:16]}.json"
+        unfinished = path.with_suffix(".part")
+        try:
+            await asyncio.to_thread(unfinished.write_bytes, body)
+            summary = await self._pictures.ask(read_summary, (unfinished, 0, len(body)))
+            key = record_key(path, summary["id"])
+            await asyncio.to_thread(_take_in, unfinished, path)
+        except UNREADABLE:
+            unfinished.unlink(missing_ok=True)
+            raise _wrong("that is no record of a match") from None
+        return {"key": key}
 
     async def _plan(self, data: dict[str, Any]) -> MatchPlan:
         """Returns the match that is wanted. Raises `HTTPBadRequest`."""
@@ -287,23 +298,11 @@ class LobbySite(Site):
         return {"key": bench.key}
 
 
-def _keep_opened(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
-    """Keeps a record in a folder of opened ones, if it is a record. Raises `HTTPBadRequest`."""
-    text = json.dumps(data)
-    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(text, encoding="utf-8")
-    try:
-        transcript = read_record(unfinished, 0.0)
-    except Exception:
-        # Whatever is wrong with it.
-        unfinished.unlink(missing_ok=True)
-        raise _wrong("that is no record of a match") from None
-    with contextlib.suppress(OSError):
-        unfinished.replace(path)
-        for oldest in sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)[:-MOST_OPENED]:
-            oldest.unlink(missing_ok=True)
-    return {"key": record_key(path, transcript.match_id)}
+def _take_in(unfinished: Path, path: Path) -> None:
+    """Moves a record into the folder of opened ones; the oldest go."""
+    unfinished.replace(path)
+    for oldest in sorted(path.parent.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)[:-MOST_OPENED]:
+        oldest.unlink(missing_ok=True)
 
 
 def _sheet(data: dict[str, Any]) -> tuple[str, str]:

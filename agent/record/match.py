@@ -174,11 +174,11 @@ class MatchRecord:
             position.states = states
             self.touch(position)
 
-    def fill_in(self, positions: Sequence[frozenset[Term]]) -> None:
-        """Sets the facts of the first positions where they were unknown, as far as there is room."""
-        for position, facts in zip(self.positions, positions, strict=False):
+    def fill_in(self, states: Sequence[frozenset[Term] | bytes]) -> None:
+        """Sets the states of the first positions where they were unknown, as far as there is room."""
+        for position, state in zip(self.positions, states, strict=False):
             if position.state is None:
-                self._keep(position, facts)
+                self._keep(position, state)
                 self.touch(position)
 
     def _keep(self, position: Position, state: frozenset[Term] | bytes) -> None:

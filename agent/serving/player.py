@@ -30,6 +30,7 @@ from agent.serving.pool import ProcessPool
 from agent.serving.sheet import MOST_TOKENS, MatchSheet, exceeds, prepared
 from agent.serving.starting import REFERENCE, SEARCH, memory_share, too_little_memory
 from agent.serving.statistics import Statistics
+from agent.serving.supervisor import PULSE_SECONDS, Pulse
 from agent.web.gallery import Gallery
 from agent.web.page import Page
 from games.child_process import ChildProcess
@@ -401,6 +402,7 @@ async def serve(
     `listener` is a socket to listen on in place of the options' host and port; `early` are running references.
     `started` is called with the port once messages are answered. Raises `OSError` if the port is taken.
     """
+    pulse = asyncio.create_task(_give_pulse())
     player = Player(options, early)
     # Threads that parse long messages must leave the event loop its turn.
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -457,6 +459,14 @@ async def serve(
         if announcer is not None:
             announcer.cancel()
         await runner.cleanup()
+        pulse.cancel()
+
+
+async def _give_pulse() -> None:
+    pulse = Pulse()
+    while True:
+        pulse.beat()
+        await asyncio.sleep(PULSE_SECONDS)
 
 
 async def _announce(player: Player) -> None:

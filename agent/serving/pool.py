@@ -34,20 +34,20 @@ ENDING_SECONDS = 0.1
 """Seconds from the end of a process's reports until it can be told how it has ended."""
 
 WARM_SECONDS = 30.0
-"""Most seconds for a process to load its kernels from the cache; usually it takes two."""
+"""Most CPU seconds for a process to load its kernels from the cache; usually it takes two."""
 
 COMPILING_SECONDS = 900.0
-"""Most seconds for a process to compile its kernels, where none are kept."""
+"""Most CPU seconds for a process to compile its kernels, where none are kept."""
 
 SILENT_AFTER = 10.0
-"""Seconds without a sign of life after which a spare is replaced; the pulse may be late on a loaded machine."""
+"""Seconds, or CPU seconds of one that is warm, without a sign of life after which a spare is replaced."""
 
 UNLOADABLE = 2
 """Processes in a row that ended while loading their kernels, after which the kernels are taken to be damaged."""
 
 
 def warm_seconds() -> float:
-    """Returns the most seconds for a process to have its kernels."""
+    """Returns the most CPU seconds for a process to have its kernels."""
     return WARM_SECONDS if kernel_cache.is_kept() else COMPILING_SECONDS
 
 
@@ -89,7 +89,6 @@ class ProcessPool:
         """Matches that wait for a process."""
         self._taken: Instant = -math.inf
         """Time at which a match took the last spare; long ago if a match has ended since."""
-        self._looked: Instant = now()
         self._news = asyncio.Event()
         """Set by any event that may end a wait."""
         self._keeper: asyncio.Task[None] | None = None
@@ -206,9 +205,10 @@ class ProcessPool:
         self.spares.append(process)
         self._news.set()
         while process in self.spares and not process.warm.is_set():
-            if now() > begun + warm_seconds():
-                return f"{self.kind} process {process.pid} is not warm after {warm_seconds():.0f} s"
-            await self._wait(begun + warm_seconds() - now() + 0.1)
+            if self._hangs(process):
+                self._drop(process)
+                return f"{self.kind} process {process.pid} is not warm after {now() - begun:.0f} s: it hangs"
+            await self._wait(LOOK_SECONDS)
         if process.lost.is_set() and process in self.spares:
             # A process ends a moment after its pipes are closed.
             await asyncio.sleep(ENDING_SECONDS)
@@ -220,16 +220,18 @@ class ProcessPool:
 
     def _drop_useless(self) -> None:
         """Ends spares that are lost, hang, lack kernels that are there by now, or are too many."""
-        # After a longer time this process itself may not have got to read the reports.
-        judges = now() - self._looked <= 2 * LOOK_SECONDS
-        self._looked = now()
         for number, spare in reversed([*enumerate(self.spares)]):
-            silent = now() - spare.heard > (SILENT_AFTER if spare.warm.is_set() else warm_seconds())
-            if silent and judges:
+            if hangs := self._hangs(spare):
                 log.error("%s process %d hangs before it has a match", self.kind, spare.pid)
-            if number or spare.lost.is_set() or not spare.without <= self.without or (silent and judges):
-                self.spares.remove(spare)
-                self.release(spare)
+            if number or spare.lost.is_set() or not spare.without <= self.without or hangs:
+                self._drop(spare)
+
+    def _hangs(self, spare: Process) -> bool:
+        return spare.hangs(SILENT_AFTER, SILENT_AFTER if spare.warm.is_set() else warm_seconds())
+
+    def _drop(self, spare: Process) -> None:
+        self.spares.remove(spare)
+        self.release(spare)
 
     async def _end(self, process: Process) -> None:
         await process.end()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from agent.playing.messages import MOST_STATES, MOST_TERMS, Alive, Command, Report, Warm, parts_of
 from agent.serving.clock import Instant, now
 from agent.serving.starting import Kind
+from agent.serving.watchdog import Watchdog
 from games.child_process import AsyncEnd, ChildProcess
 
 MOST_UNREAD = 1000
@@ -36,6 +37,9 @@ class Process(AsyncEnd):
         """Set when it has ended."""
         self.heard: Instant = now()
         """Time of the last report, at first of the start."""
+        self._watchdog = Watchdog(child.pid, self._was_heard)
+        self._signs = False
+        """Whether there were reports since the watchdog asked."""
 
     @property
     def pid(self) -> int:
@@ -47,12 +51,24 @@ class Process(AsyncEnd):
         """Whether it was ended by SIGKILL: by somebody, or by the kernel for want of memory."""
         return self.child.status == -signal.SIGKILL
 
+    def hangs(self, idle_seconds: float, busy_seconds: float) -> bool:
+        """Returns whether the process hangs, see `Watchdog.hangs`."""
+        return self._watchdog.hangs(idle_seconds, busy_seconds)
+
+    def excuse(self, seconds: float) -> None:
+        """Expects no report for so many seconds to come."""
+        self._watchdog.excuse(seconds)
+
+    def _was_heard(self) -> bool:
+        signs, self._signs = self._signs, False
+        return signs
+
     def send(self, command: Command) -> None:
         """Sends a command. Never blocks, even if the process hangs; does nothing if it is gone."""
         self.write(parts_of(command))
 
     def take(self, message: Report) -> None:
-        self.heard = now()
+        self.heard, self._signs = now(), True
         if isinstance(message, Warm):
             self.warm.set()
             self.on_warm()

@@ -18,9 +18,9 @@ log = logging.getLogger(__name__)
 RECKLESS_LOSSES = 2
 """Lost processes after which a match goes on without the circuit, which may be what kills them."""
 
-HUNG_AFTER: dict[Kind, float] = {REFERENCE: 1.5, SEARCH: 3.0}
-"""Seconds without a sign of life after which a process is taken to hang; the pulse may be late on a loaded machine.
-Less is lost with a reference, and only it may know the legal moves."""
+HUNG_AFTER: dict[Kind, tuple[float, float]] = {REFERENCE: (1.5, 1.5), SEARCH: (3.0, 6.0)}
+"""Seconds, and CPU seconds, without a sign of life after which a process is taken to hang (`Watchdog`). Less is lost
+with a reference, and only it may know the legal moves. A search may use several cores."""
 
 BEGIN_SECONDS = 5.0
 """Additional seconds until the first sign of life: a process checks the rules first."""
@@ -129,7 +129,7 @@ class ProcessSeat:
         self._rewound = False
         process.on_report, process.on_lost = self._pass_on, self._lose
         # A stopped process gives no sign of life at all: count from now.
-        process.heard = now() + BEGIN_SECONDS
+        process.excuse(BEGIN_SECONDS)
         process.send(begin)
         if process.lost.is_set():
             self._lose()
@@ -150,10 +150,6 @@ class ProcessSeat:
 
     async def _watch_pulse(self) -> None:
         while True:
-            before = now()
             await asyncio.sleep(PULSE)
-            if now() - before > 2 * PULSE:
-                # This process itself did not get to run.
-                continue
-            if self._process is not None and now() - self._process.heard > HUNG_AFTER[self._kind]:
+            if self._process is not None and self._process.hangs(*HUNG_AFTER[self._kind]):
                 self._lose("hangs")

@@ -1,7 +1,8 @@
-"""The supervisor: owns the listening socket, and restarts the serving process whenever that ends unasked.
+"""The supervisor: owns the listening socket, and restarts the serving process whenever that ends unasked, or hangs.
 
 Without a serving process, connections wait in the socket's backlog instead of being refused. The socket is handed over
-as by systemd (sd_listen_fds(3): descriptor 3, LISTEN_FDS, LISTEN_PID), so systemd may take the supervisor's place.
+as by systemd (sd_listen_fds(3): descriptor 3, LISTEN_FDS, LISTEN_PID), so systemd may take the supervisor's place. The
+server's signs of life go through a pipe, and to systemd as in sd_notify(3).
 
 It does nothing else and imports next to nothing: little can go wrong.
 """
@@ -20,6 +21,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 
+from agent.serving.watchdog import Watchdog
 from games.child_process import end_with_parent
 
 log = logging.getLogger(__name__)
@@ -44,6 +46,15 @@ PRIORITY = -5
 
 MOST_DESCRIPTORS = 1 << 12
 """Open files that the server asks for: half of them for connections (`protocol.connections`)."""
+
+PULSE = "GGP_AGENT_PULSE"
+"""Environment variable with the descriptor of the pipe to the supervisor, for signs of life."""
+
+PULSE_SECONDS = 1.0
+"""Seconds between two signs of life, and between two looks for them."""
+
+IDLE_SECONDS, BUSY_SECONDS = 15.0, 60.0
+"""Seconds that the server may do nothing, and CPU time that it may take, without a sign of life (see `Watchdog`)."""
 
 _ASKED_TO_END = (signal.SIGTERM, signal.SIGINT)
 
@@ -90,6 +101,27 @@ def inherited_socket(environment: Mapping[str, str] = os.environ) -> socket.sock
     return socket.socket(fileno=LISTEN_DESCRIPTOR)
 
 
+class Pulse:
+    """Signs of life of the server process, for whoever supervises it."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        self._pipe = int(environment[PULSE]) if PULSE in environment else None
+        self._address = environment.get("NOTIFY_SOCKET", "")
+        if self._pipe is not None:
+            os.set_inheritable(self._pipe, False)
+            os.set_blocking(self._pipe, False)
+
+    def beat(self) -> None:
+        """Gives one sign of life."""
+        with contextlib.suppress(OSError):
+            if self._pipe is not None:
+                os.write(self._pipe, b".")
+            if self._address:
+                with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+                    # A leading @ stands for the abstract namespace.
+                    notify.sendto(b"READY=1\nWATCHDOG=1", self._address.replace("@", "\0", 1))
+
+
 class Supervisor:
     """Runs a command as the serving process, and restarts it, until told to end."""
 
@@ -100,6 +132,8 @@ class Supervisor:
         self._environment = dict(environment)
         self._line, self._own_end = os.pipe()
         """See `games.child_process`: a killed supervisor takes its server along, which nothing would restart."""
+        self._pulse, self._pulse_end = os.pipe()
+        os.set_blocking(self._pulse, False)
 
     def run(self) -> int:
         """Runs until the serving process ends for good; returns its exit status.
@@ -143,10 +177,12 @@ class Supervisor:
         try:
             os.close(self._own_end)
             # Descriptor 3 becomes the listener.
-            line = fcntl.fcntl(self._line, fcntl.F_DUPFD, LISTEN_DESCRIPTOR + 1)
+            line, pulse = (
+                fcntl.fcntl(end, fcntl.F_DUPFD, LISTEN_DESCRIPTOR + 1) for end in (self._line, self._pulse_end)
+            )
             os.dup2(self._listener.fileno(), LISTEN_DESCRIPTOR)
             os.set_inheritable(LISTEN_DESCRIPTOR, True)
-            passed = {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid()), RESTARTS: str(restarts)}
+            passed = {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid()), RESTARTS: str(restarts), PULSE: str(pulse)}
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             end_with_parent(line, signal.SIGTERM)
             os.execve(self._command[0], self._command, {**self._environment, **passed})
@@ -155,15 +191,27 @@ class Supervisor:
         finally:
             os._exit(1)
 
-    @staticmethod
-    def _wait_for(child: int, awaited: Collection[signal.Signals]) -> tuple[bool, int]:
-        """Returns whether the child was asked to end, and its exit status, or minus the signal that ended it."""
+    def _wait_for(self, child: int, awaited: Collection[signal.Signals]) -> tuple[bool, int]:
+        """Returns whether the child was asked to end, and its exit status, or minus the signal that ended it.
+
+        One that hangs is killed.
+        """
         asked = False
+        watchdog = Watchdog(child, self._heard)
         while True:
-            number = signal.sigwait(awaited)
-            if number in _ASKED_TO_END:
+            got = signal.sigtimedwait(awaited, PULSE_SECONDS)
+            if got is None and watchdog.hangs(IDLE_SECONDS, BUSY_SECONDS):
+                log.error("the server gives no sign of life: it is ended")
+                os.kill(child, signal.SIGKILL)
+                watchdog = Watchdog(child, self._heard)
+            if got is not None and got.si_signo in _ASKED_TO_END:
                 asked = True
-                os.kill(child, number)
+                os.kill(child, got.si_signo)
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 return asked, os.waitstatus_to_exitcode(status)
+
+    def _heard(self) -> bool:
+        with contextlib.suppress(BlockingIOError):
+            return bool(os.read(self._pulse, 1 << 16))
+        return False

@@ -1,6 +1,7 @@
-"""Positions as pictures and tables, drawn on demand by a child process and cached.
+"""Positions as pictures and tables, drawn on demand by a child process and cached; records, read there.
 
-Rules are as strangers send them: what looks through them, or interprets them, is bounded in memory and time.
+Rules and records are as strangers send them: what looks through them is bounded in memory and time, and stops no thread
+of this process.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
-from agent.boards.pieces import colours_of_roles
 from agent.record.match import Position
 from agent.web import drawing
+from agent.web.records import Version
 from agent.web.transcript import Transcript
 from games.child_process import Bounds, ChildProcess
-from games.machine import Term
 from games.memory import memory_part
 from protocol.kif import write
 
@@ -27,11 +28,11 @@ KEPT_DRAWINGS = 300
 KEPT_LAYOUTS = 40
 """Sizes of the caches."""
 
-SAMPLED = 24
-"""Most positions of a match without rules from which its layout is found."""
-
 MEMORY_BYTES, MEMORY_SHARE = 1 << 29, 1 / 20
 """Most memory of the child, in bytes, and as a share of what this process may have."""
+
+MEMORY_FACTOR = 16
+"""Bytes of memory that it may have at least for each byte of the largest record."""
 
 NICENESS = 10
 """Niceness of the child: matches go first."""
@@ -39,11 +40,16 @@ NICENESS = 10
 MOST_SECONDS = 10.0
 """Most seconds for each piece of the child's work: to replay a match, say, on a busy machine."""
 
+MOST_SECONDS_READING = 60.0
+"""The same where a record may have to be read whole."""
+
 
 class Pictures:
-    """Draws positions of matches."""
+    """Draws positions of matches, and has records read."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest_record: int = 0) -> None:
+        """`largest_record` is the size in bytes of the largest record that is read."""
+        self._largest_record = largest_record
         # Drawing takes one core at most, with any number of pages.
         self._thread = ThreadPoolExecutor(1, "pictures")
         self._child: ChildProcess | None = None
@@ -52,9 +58,13 @@ class Pictures:
         self._followed: OrderedDict[str, None] = OrderedDict()
         """Matches whose unseen positions were computed, successfully or not."""
         self._drawings: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
+        self._plain: OrderedDict[Version, None] = OrderedDict()
+        """Records whose positions cannot be drawn."""
+        self._closed = False
 
     def close(self) -> None:
         """Ends the thread and the child."""
+        self._closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._end()
 
@@ -65,45 +75,70 @@ class Pictures:
         An unknown position is empty, and so is one not reached (moves may have been taken back meanwhile).
         """
         run = asyncio.get_running_loop().run_in_executor
-        if transcript.key not in self._followed and _unseen(transcript, ply):
+        if transcript.key not in self._followed and await run(self._thread, drawing.unseen, transcript, ply):
             self._followed[transcript.key] = None
             if len(self._followed) > KEPT_LAYOUTS:
                 self._followed.popitem(last=False)
             transcript.fill_in(await run(self._thread, self._follow, transcript))
         return await run(self._thread, self._draw, transcript, ply)
 
+    async def draw_record(self, version: Version, ply: int) -> dict[str, Any]:
+        """Returns the position of a record at a ply, as `draw` does. Raises as `read_record` does."""
+        if version not in self._plain:
+            try:
+                return cast("dict[str, Any]", await self.ask(drawing.draw_record, version, ply, False))
+            except Exception as error:
+                if self._closed:
+                    raise
+                log.warning("%s: positions cannot be drawn: facts are listed: %s", version[0], error)
+                self._plain[version] = None
+                if len(self._plain) > KEPT_LAYOUTS:
+                    self._plain.popitem(last=False)
+        return cast("dict[str, Any]", await self.ask(drawing.draw_record, version, ply, True))
+
+    async def ask(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Returns the result of a function that reads a record. Raises as `_ask` does."""
+        call = partial(self._ask, function, *arguments, seconds=MOST_SECONDS_READING)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
     # --- in the thread
 
-    def _ask(self, function: Callable[..., Any], *arguments: object) -> Any:
-        """Returns the result of a function of `drawing`. Raises `LimitError`, `ChildLostError` and what it raises.
+    def _ask(self, function: Callable[..., Any], *arguments: object, seconds: float | None = None) -> Any:
+        """Returns the result of a function in the child. Raises `LimitError`, `ChildLostError` and what it raises.
 
-        After any of these another child is started for the next one.
+        After any but `OSError` and `ValueError` another child is started for the next one. Raises `RuntimeError` once
+        this is closed.
         """
         try:
+            if self._closed:
+                raise RuntimeError("pictures are closed")
             if self._child is None:
-                bounds = Bounds(memory_bytes=memory_part(MEMORY_BYTES, MEMORY_SHARE), niceness=NICENESS)
+                memory = max(memory_part(MEMORY_BYTES, MEMORY_SHARE), MEMORY_FACTOR * self._largest_record)
+                bounds = Bounds(memory_bytes=memory, niceness=NICENESS)
                 # A forked one would hold the managers' connections open.
                 self._child = ChildProcess(drawing.work, method="spawn", bounds=bounds)
             self._child.send((function, arguments))
-            return self._child.receive(MOST_SECONDS)
-        except BaseException:
+            result, error = self._child.receive(MOST_SECONDS if seconds is None else seconds)
+        except BaseException as loss:
             self._end()
             for key in [key for key, found in self._layouts.items() if found]:
                 del self._layouts[key]
+            if self._closed:
+                raise RuntimeError("pictures are closed") from loss
             raise
+        if error is not None:
+            raise error
+        return result
 
     def _end(self) -> None:
         child, self._child = self._child, None
         if child is not None:
             child.end()
 
-    def _follow(self, transcript: Transcript) -> list[frozenset[Term]]:
+    def _follow(self, transcript: Transcript) -> list[bytes]:
         """Returns the positions before the first known one, as far as the moves to it are known."""
-        positions = list(transcript.positions)
-        known = next((ply for ply, position in enumerate(positions) if position.facts is not None), 0)
-        moves = [position.moves for position in positions[1 : known + 1]]
         try:
-            return [] if None in moves else self._ask(drawing.replay, transcript.rules, moves, positions[known].facts)
+            return cast("list[bytes]", self._ask(drawing.replay, *drawing.gap(transcript)))
         except Exception as error:
             # The other positions can still be shown.
             log.warning("%s: positions from before the restart cannot be told: %s", transcript.game, error)
@@ -112,42 +147,38 @@ class Pictures:
     def _draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
         positions = list(transcript.positions)
         position = positions[ply] if ply < len(positions) else Position()
-        facts = position.facts
-        if facts is None:
-            return {"ply": ply, "known": False, "svg": [], "rest": [], "gone": [], "choices": {}, "colours": []}
+        state = position.state
+        if state is None:
+            return drawing.unknown(ply)
         seat = transcript.seat
         # Only the position in which a person is asked has choices.
         legal = position.legal.get(seat["role"], ()) if seat is not None and seat["ply"] == ply else ()
-        known = self._find(transcript, [one.facts for one in positions if one.facts is not None])
-        key = (transcript.key, ply, position.version if legal else 0, facts, known)
+        known = self._find(transcript)
+        key = (transcript.key, ply, position.version if legal else 0, state, known)
         if key in self._drawings:
             self._drawings.move_to_end(key)
             return self._drawings[key]
-        before = positions[ply - 1].facts if ply else None
+        before = positions[ply - 1].state if ply else None
         roles = list(map(write, transcript.roles))
         drawn = None
         if known:
             try:
-                drawn = self._ask(drawing.draw, transcript.key, roles, facts, before, legal, position.moves or ())
+                drawn = self._ask(drawing.draw, transcript.key, roles, state, before, legal, position.moves or ())
             except Exception as error:
                 log.warning("%s: a position cannot be drawn: facts are listed: %s", transcript.game, error)
                 self._layouts[transcript.key] = False
-        found = {"ply": ply, "known": True, **(drawn or _table(roles, facts, before))}
+        found = {"ply": ply, "known": True, **(drawn or drawing.table(roles, state, before))}
         self._drawings[key] = found
         if len(self._drawings) > KEPT_DRAWINGS:
             self._drawings.popitem(last=False)
         return found
 
-    def _find(self, transcript: Transcript, states: list[frozenset[Term]]) -> bool:
-        """Has the layout of the match found, once; returns whether there is one.
-
-        With rules, one position is enough, and a record gets the same layout as the running match.
-        """
+    def _find(self, transcript: Transcript) -> bool:
+        """Has the layout of the match found, once; returns whether there is one."""
         key = transcript.key
         if key not in self._layouts:
-            sample = states[:1] if transcript.rules else states[:: max(1, len(states) // SAMPLED)][:SAMPLED]
             try:
-                self._ask(drawing.find, key, sample, transcript.rules, list(self._layouts))
+                self._ask(drawing.find, key, drawing.sample(transcript), transcript.rules, list(self._layouts))
                 self._layouts[key] = True
             except Exception as error:
                 log.warning("%s: no board can be found: facts are listed: %s", transcript.game, error)
@@ -155,26 +186,3 @@ class Pictures:
             if len(self._layouts) > KEPT_LAYOUTS:
                 self._layouts.popitem(last=False)
         return self._layouts[key]
-
-
-def _unseen(transcript: Transcript, ply: int) -> bool:
-    """Returns whether the position at a ply is unknown, but a later one is known, as after a restart."""
-    positions = transcript.positions[: len(transcript.positions)]
-    return (
-        bool(transcript.rules)
-        and ply < len(positions)
-        and positions[ply].facts is None
-        and any(position.facts is not None for position in positions[ply + 1 :])
-    )
-
-
-def _table(roles: list[str], facts: frozenset[Term], before: frozenset[Term] | None) -> dict[str, Any]:
-    rest = sorted((write(fact), before is not None and fact not in before) for fact in facts)
-    gone = sorted(write(fact) for fact in (before or frozenset()) - facts)
-    return {
-        "colours": colours_of_roles(roles, ()),
-        "svg": [],
-        "rest": rest[: drawing.MOST_FACTS],
-        "gone": gone[: drawing.MOST_FACTS],
-        "choices": {},
-    }

@@ -13,18 +13,20 @@ import importlib.resources
 import json
 import logging
 import mimetypes
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from aiohttp import web
 
 from agent import bounded_json
 from agent.boards.style import PIECE_COLOURS, STYLE
+from agent.web import drawing
 from agent.web.access import Access
 from agent.web.gallery import Gallery
 from agent.web.pictures import Pictures
-from agent.web.records import Records
+from agent.web.records import UNREADABLE, Records, Version, read_bytes
 from agent.web.seat import Seat, SeatError
 from agent.web.tournaments import ShownTournament
 from agent.web.transcript import Transcript
@@ -54,19 +56,18 @@ MOST_MESSAGE = 1 << 10
 MOST_STREAMS, MOST_STREAMS_OF_PEER = 128, 64
 """Most pages kept up to date at the same time, and those of one address. A further one takes the oldest one's place."""
 
-LONG_MATCH = 50
-"""Number of positions beyond which a match is formatted in a thread."""
-
 MOST_BODY = 1 << 14
 """Most bytes of a page's request."""
 
 BODY_SECONDS = 10.0
 """Seconds for a request's body to arrive."""
 
+Result = TypeVar("Result")
+
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-Look: TypeAlias = Callable[[int], Awaitable[dict[str, Any]]]
-"""Returns the data, of which only what has changed since a version, if it has versions."""
+Look: TypeAlias = Callable[[int], Awaitable[dict[str, Any] | str]]
+"""Returns the data, of which only what has changed since a version, if it has versions; or all as JSON text."""
 
 Send: TypeAlias = Callable[[str], Awaitable[None]]
 """Sends the text of a message. Raises `ConnectionError` where the page was closed."""
@@ -93,7 +94,9 @@ class Site:
         self._records = records
         self._seat = seat
         self._tournaments = {tournament.key: tournament for tournament in tournaments}
-        self._pictures = Pictures()
+        self._pictures = Pictures(0 if records is None else records.most_bytes)
+        # Formatting takes one core at most, with any number of pages.
+        self._thread = ThreadPoolExecutor(1, "page")
         self._closed = False
         self._streams: dict[asyncio.Task[Any], str] = {}
         """Address of each page that is kept up to date, the oldest first."""
@@ -111,6 +114,7 @@ class Site:
         for stream in self._streams:
             stream.cancel()
         self._pictures.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers one request."""
@@ -125,6 +129,11 @@ class Site:
         except web.HTTPException as error:
             error.headers.update(SECURITY)
             raise
+        except RuntimeError:
+            # Threads and pictures take nothing any more.
+            if not self._closed:
+                raise
+            raise web.HTTPServiceUnavailable(text="This page ends.\n", headers=SECURITY) from None
 
     async def _show(self, request: web.Request) -> web.StreamResponse:
         match request.path.strip("/").split("/"):
@@ -133,18 +142,19 @@ class Site:
             case ["page", "matches"]:
                 return await self.show(request, None, lambda _: self._overview(), OVERVIEW_SECONDS)
             case ["page", "matches", key]:
-                transcript = await self._transcript(key)
-                return await self.show(request, key, partial(self._view, transcript), MATCH_SECONDS)
+                if await self._record_of(key) is None:
+                    await self._transcript(key)
+                return await self.show(request, key, partial(self._look, key), MATCH_SECONDS)
             case ["page", "matches", key, "positions", ply] if ply.isascii() and ply.isdigit() and len(ply) < 8:
                 return await self._position(key, int(ply))
             case ["page", "matches", key, "record"]:
                 return await self._record(key)
             case ["page", "tournaments", key]:
                 tournament = self._tournament(key)
-                return await self.show(request, key, lambda _: asyncio.to_thread(tournament.view), OVERVIEW_SECONDS)
+                return await self.show(request, key, lambda _: self._format(tournament.view), OVERVIEW_SECONDS)
             case ["page", "tournaments", key, "matches"]:
                 game, player = request.query.get("game"), request.query.get("player")
-                return as_json(await asyncio.to_thread(self._tournament(key).matches, game, player))
+                return as_json(await self._format(self._tournament(key).matches, game, player))
             case ["page", name] if name in self._files:
                 return self._file(name)
         raise web.HTTPNotFound(text="There is no such page.\n")
@@ -158,14 +168,20 @@ class Site:
 
     # --- matches
 
+    async def summaries(self) -> list[dict[str, Any]]:
+        """Returns the summaries of the records."""
+        return [] if self._records is None else await self._records.summaries(self._pictures.ask)
+
+    async def _format(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Returns what a function makes of a match, which may be as large as a stranger likes."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+
     async def _overview(self) -> dict[str, Any]:
         transcripts = self._gallery.transcripts
-        matches = [transcript.summary() for transcript in transcripts]
+        matches = await self._format(lambda: [transcript.summary() for transcript in transcripts])
         shown = {transcript.record_key for transcript in transcripts}
-        if self._records is not None:
-            found = await asyncio.to_thread(self._records.summaries)
-            matches += [match for match in found if match["key"] not in shown]
-        tournaments = [await asyncio.to_thread(tournament.summary) for tournament in list(self._tournaments.values())]
+        matches += [match for match in await self.summaries() if match["key"] not in shown]
+        tournaments = [await self._format(tournament.summary) for tournament in list(self._tournaments.values())]
         return {"title": self._title, "matches": matches, "tournaments": tournaments}
 
     def _tournament(self, key: str) -> ShownTournament:
@@ -175,43 +191,55 @@ class Site:
         return found
 
     async def _transcript(self, key: str) -> Transcript:
+        """Returns a match that is no record."""
         found = self._gallery.find(key)
-        if found is None and self._records is not None:
-            found = await asyncio.to_thread(self._records.find, key)
         for tournament in self._tournaments.values():
             if found is None:
-                found = await asyncio.to_thread(tournament.find, key)
+                found = await self._format(tournament.find, key)
         if found is None:
-            raise web.HTTPNotFound(text="There is no such match (any more).\n")
+            raise _no_match()
         return found
 
-    async def _view(self, transcript: Transcript, since: int) -> dict[str, Any]:
-        if not since and len(transcript.positions) > LONG_MATCH:
-            view = await asyncio.to_thread(transcript.view)
-        else:
-            view = transcript.view(since)
+    async def _record_of(self, key: str) -> Version | None:
+        """Returns the file of a record that is no match of the gallery."""
+        if self._records is None or self._gallery.find(key) is not None:
+            return None
+        return await self._records.find(self._pictures.ask, key)
+
+    def _beside(self, key: str) -> dict[str, object]:
+        """Returns what is told of a match beside its own data."""
+        return {}
+
+    async def _look(self, key: str, since: int) -> dict[str, Any] | str:
+        if (record := await self._record_of(key)) is not None:
+            with _readable(record):
+                text: str = await self._pictures.ask(drawing.view, record, self._beside(key))
+                return text
+        transcript = await self._transcript(key)
+        view = {**await self._format(transcript.view, since), **self._beside(key)}
         if self._seat is not None and view["seat"] is not None:
             view["token"] = self._access.token
         return view
 
     async def _position(self, key: str, ply: int) -> web.Response:
-        transcript = await self._transcript(key)
-        try:
-            return as_json(await self._pictures.draw(transcript, ply))
-        except RuntimeError:
-            # The thread of pictures takes nothing any more.
-            if not self._closed:
-                raise
-            raise web.HTTPServiceUnavailable(text="This page ends.\n") from None
+        record = await self._record_of(key)
+        if record is None:
+            drawn = await self._pictures.draw(await self._transcript(key), ply)
+        else:
+            with _readable(record):
+                drawn = await self._pictures.draw_record(record, ply)
+        return as_json(await self._format(encoded, drawn))
 
     async def _record(self, key: str) -> web.Response:
         """Answers with the record of a match, so far, as a file."""
-        path = None if self._records is None else await asyncio.to_thread(self._records.file, key)
-        if path is not None:
-            body = await asyncio.to_thread(path.read_bytes)
-        else:
+        record = await self._record_of(key)
+        if record is None:
             transcript = await self._transcript(key)
-            body = await asyncio.to_thread(lambda: json.dumps(transcript.as_json()).encode())
+            body = await self._format(lambda: encoded(transcript.as_json()).encode())
+        else:
+            path, _, size = record
+            with _readable(record):
+                body = await asyncio.to_thread(read_bytes, path, size)
         headers = {**SECURITY, "Content-Disposition": f'attachment; filename="{key}.json"'}
         return web.Response(body=body, content_type="application/json", headers=headers)
 
@@ -231,7 +259,8 @@ class Site:
         `before` sends what comes before that.
         """
         if not is_socket(request):
-            return as_json(await look(0))
+            data = await look(0)
+            return as_json(data if isinstance(data, str) else await self._format(encoded, data))
         # Compression would take the event loop's time.
         socket = web.WebSocketResponse(heartbeat=PING_SECONDS, compress=False, max_msg_size=MOST_MESSAGE)
         await socket.prepare(request)
@@ -282,8 +311,11 @@ class Site:
         while True:
             changed.clear()
             data = await look(version)
-            version = data.get("version", 0)
-            await send(json.dumps(data))
+            if isinstance(data, str):
+                await send(data)
+            else:
+                version = data.get("version", 0)
+                await send(await self._format(encoded, data))
             await asyncio.sleep(pause)
             await changed.wait()
 
@@ -305,24 +337,56 @@ def is_socket(request: web.Request) -> bool:
     return request.headers.get("Upgrade", "").lower() == "websocket"
 
 
-async def json_body(request: web.Request, most: int = MOST_BODY) -> dict[str, Any]:
-    """Returns a request's JSON object of at most so many bytes. Raises `HTTPException`."""
-    text = bytearray()
+async def read_body(request: web.Request, most: int) -> bytes:
+    """Returns a request's body of at most so many bytes. Raises `HTTPException`."""
+    body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
             while chunk := await request.content.readany():
-                text += chunk
-                if len(text) > most:
-                    raise web.HTTPRequestEntityTooLarge(most, len(text), text=f"More than {most >> 10} KiB.\n")
+                body += chunk
+                if len(body) > most:
+                    raise web.HTTPRequestEntityTooLarge(most, len(body), text=f"More than {most >> 10} KiB.\n")
+    except TimeoutError:
+        raise _not_understood() from None
+    return bytes(body)
+
+
+async def json_body(request: web.Request, most: int = MOST_BODY) -> dict[str, Any]:
+    """Returns a request's JSON object of at most so many bytes. Raises `HTTPException`."""
+    body = await read_body(request, most)
+    try:
         # A large one takes a while.
-        data = await asyncio.to_thread(bounded_json.loads, text.decode())
-    except (ValueError, TimeoutError):
+        data = await asyncio.to_thread(bounded_json.loads, body.decode())
+    except ValueError:
         data = None
     if not isinstance(data, dict):
-        raise web.HTTPBadRequest(text="That is not understood.\n")
+        raise _not_understood()
     return data
 
 
+def encoded(data: object) -> str:
+    """Returns data as JSON text. Other threads have their turns meanwhile, as they do not in `json.dumps`."""
+    return "".join(json.JSONEncoder().iterencode(data))
+
+
 def as_json(data: object) -> web.Response:
-    """Returns an answer with JSON data."""
-    return web.Response(body=json.dumps(data).encode(), content_type="application/json", headers=SECURITY)
+    """Returns an answer with JSON data, or with its text."""
+    text = data if isinstance(data, str) else json.dumps(data)
+    return web.Response(body=text.encode(), content_type="application/json", headers=SECURITY)
+
+
+@contextlib.contextmanager
+def _readable(record: Version) -> Iterator[None]:
+    try:
+        yield
+    except UNREADABLE as error:
+        log.warning("%s cannot be read: %.200s", record[0], error)
+        raise _no_match() from None
+
+
+def _no_match() -> web.HTTPNotFound:
+    return web.HTTPNotFound(text="There is no such match (any more).\n")
+
+
+def _not_understood() -> web.HTTPBadRequest:
+    return web.HTTPBadRequest(text="That is not understood.\n")

@@ -106,7 +106,7 @@ def test_server_of_a_user_who_can_write_nothing_becomes_available() -> None:
             until(is_available, log.read_text, 0.1)
             server.terminate()
         assert (health["status"], health["problems"]) == ("ok", [])
-        assert log.read_text().count("cannot be written: compiled kernels are kept in") == 1
+        assert log.read_text().count("cannot be written by this user alone: compiled kernels are kept in") == 1
         assert "compiling" not in log.read_text()
         assert not fallen.exists()
 

@@ -8,6 +8,7 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -93,7 +94,7 @@ def test_folder_that_cannot_be_written_is_replaced(tmp_path: Path, monkeypatch: 
     kernel_cache.use_versioned_cache()
     folder = kernel_cache.cache_folder()
     assert folder == tmp_path / "own" / f"ggp-agent-{kernel_cache.kernels_digest()}"
-    assert "chosen/kernels cannot be written: compiled kernels are kept in" in kernel_cache.notice
+    assert "chosen/kernels cannot be written by this user alone: compiled kernels are kept in" in kernel_cache.notice
     monkeypatch.setattr(kernel_cache, "notice", "")
     kernel_cache.use_versioned_cache()
     assert kernel_cache.cache_folder() == folder
@@ -118,6 +119,39 @@ def test_kernels_are_not_taken_from_everybody(tmp_path: Path, monkeypatch: pytes
     assert not kernel_cache.is_private(tmp_path / "open")
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert not kernel_cache.is_private(tmp_path / "new")
+
+
+def test_chosen_folder_that_others_can_write_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither are kernels in it that others have put there; where only a file's owner can replace it, all may write."""
+    name = f"ggp-agent-{kernel_cache.kernels_digest()}"
+    monkeypatch.setattr(kernel_cache, "_places", lambda: ([tmp_path / "own"], []))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", numba.config.CACHE_DIR)
+    chosen = tmp_path / "chosen"
+    (chosen / name).mkdir(parents=True)
+
+    def used(mode: int, version_mode: int) -> bool:
+        chosen.chmod(mode)
+        (chosen / name).chmod(version_mode)
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(chosen))
+        monkeypatch.setattr(kernel_cache, "notice", "")
+        kernel_cache.use_versioned_cache()
+        own = kernel_cache.cache_folder().parent == tmp_path / "own"
+        assert own == ("cannot be written by this user alone" in kernel_cache.notice)
+        return not own
+
+    assert used(0o755, 0o755)
+    assert used(0o775, 0o775)
+    assert used(0o1777, 0o755)
+    assert not used(0o777, 0o755)
+    assert not used(0o1777, 0o777)
+    group = os.getegid()
+    monkeypatch.setattr(os, "getegid", lambda: group + 1)
+    assert not used(0o755, 0o775)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    # But for root's.
+    assert used(0o755, 0o755) == (os.getuid() == 0)
+    monkeypatch.setattr(Path, "stat", lambda path: SimpleNamespace(st_uid=4711, st_gid=group, st_mode=0o700))
+    assert not kernel_cache._is_closed(chosen / name)
 
 
 NOWHERE = """

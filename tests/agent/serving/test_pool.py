@@ -35,7 +35,7 @@ from agent.playing.messages import (
 )
 from agent.search.kernel_groups import playing
 from agent.serving import pool as pools
-from agent.serving import starting
+from agent.serving import starting, watchdog
 from agent.serving.player import Player, ServeOptions
 from agent.serving.pool import ProcessPool
 from agent.serving.processes import MOST_UNREAD, Process
@@ -65,9 +65,13 @@ def behave(pipe: Connection, conduct: str) -> None:
         return
     if conduct == "floods":
         pipe.send_bytes(bytes(MOST_STATES + MOST_TERMS + 1))
-    if conduct in ("answers", "hangs"):
+    if conduct == "is slow":
+        time.sleep(1.0)
+    if conduct in ("answers", "hangs", "is slow"):
         channel.send(Warm(0.0))
-    if conduct != "answers":
+    while conduct == "loops":
+        pass
+    if conduct in ("sleeps", "hangs", "floods"):
         time.sleep(3600)
     while True:
         command = channel.receive(0.05)
@@ -150,19 +154,33 @@ async def test_processes_that_somebody_kills_say_nothing_of_the_kernels(start: C
     await pool.close()
 
 
-@pytest.mark.parametrize("constant", ["WARM_SECONDS", "SILENT_AFTER"])
+@pytest.mark.parametrize("conduct", ["sleeps", "hangs", "loops"])
 async def test_search_that_hangs_before_its_match_is_replaced(
-    start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch, constant: str
+    start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch, conduct: str
 ) -> None:
-    """One that is not warm in time, and a warm one that gives no sign of life."""
-    monkeypatch.setattr(pools, constant, 1.0)
-    children = start("sleeps" if constant == "WARM_SECONDS" else "hangs")
+    """One that is not warm and does nothing, a warm one that gives no sign of life, and one in an endless loop."""
+    monkeypatch.setattr(pools, "WARM_SECONDS" if conduct == "loops" else "SILENT_AFTER", 1.0)
+    children = start(conduct)
     pool = ProcessPool(SEARCH, 1, 1)
     pool.start()
     await until(lambda: len(children.of[SEARCH]) > 1)
-    monkeypatch.setattr(pools, constant, PATIENCE)
     search = await pool.acquire()
     assert search.pid != children.of[SEARCH][0].pid
+    pool.release(search)
+    await pool.close()
+
+
+async def test_search_that_does_not_get_to_run_is_waited_for(
+    start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a starved machine: however long it takes to get warm, it uses no more CPU time than it should."""
+    monkeypatch.setattr(pools, "SILENT_AFTER", 0.05)
+    monkeypatch.setattr(watchdog, "state_of", lambda pid: "R")
+    children = start("is slow")
+    pool = ProcessPool(SEARCH, 1, 1)
+    pool.start()
+    search = await pool.acquire()
+    assert [search.pid] == [child.pid for child in children.of[SEARCH]]
     pool.release(search)
     await pool.close()
 

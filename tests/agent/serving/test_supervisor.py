@@ -13,14 +13,16 @@ from pathlib import Path
 import pytest
 
 from agent.serving import supervisor
-from agent.serving.supervisor import Supervisor, inherited_socket, listen
+from agent.serving.supervisor import Pulse, Supervisor, inherited_socket, listen
 from tests.processes import PATIENCE, runs, until
 
 ROOT = Path(__file__).resolve().parents[3]
 
 SUPERVISOR = """
 import logging, os, sys
+from agent.serving import supervisor
 from agent.serving.supervisor import Supervisor, listen
+supervisor.PULSE_SECONDS, supervisor.IDLE_SECONDS = 0.1, 1.0
 logging.basicConfig(level=logging.INFO)
 listener = listen("127.0.0.1", 0)
 print(listener.getsockname()[1], flush=True)
@@ -30,14 +32,21 @@ sys.exit(Supervisor(listener, [sys.executable, "-c", sys.argv[1]], os.environ).r
 """
 
 SERVER = """
-import os, sys
-from agent.serving.supervisor import RESTARTS, inherited_socket
-listener = inherited_socket()
+import os, sys, threading, time
+from agent.serving.supervisor import RESTARTS, Pulse, inherited_socket
+listener, pulse = inherited_socket(), Pulse()
+def give_pulse():
+    while True:
+        pulse.beat()
+        time.sleep(0.05)
+threading.Thread(target=give_pulse, daemon=True).start()
 while True:
     connection, _ = listener.accept()
     order = connection.recv(100)
     if order == b"crash":
         os.kill(os.getpid(), 9)
+    if order == b"stop":
+        os.kill(os.getpid(), 19)
     connection.sendall(f"{os.getpid()} {os.environ[RESTARTS]}".encode())
     connection.close()
     if order == b"end":
@@ -103,6 +112,26 @@ def test_connection_during_an_outage_waits_for_the_next_server(supervise: StartS
         assert restarts == crashes
         before = after
     assert "ended with signal 9" in supervised.log.read_text()
+
+
+def test_server_that_hangs_is_replaced(supervise: StartSupervisor) -> None:
+    """A stopped server, say, without a sign of life; a connection waits for the next one."""
+    supervised = supervise(SERVER)
+    before, _ = supervised.ask("hello")
+    assert supervised.ask("stop") == []
+    after, restarts = supervised.ask("hello")
+    assert (after != before, restarts) == (True, 1)
+    assert "no sign of life" in supervised.log.read_text()
+
+
+def test_systemd_is_told_of_the_pulse(tmp_path: Path) -> None:
+    """At first that the service is ready, see sd_notify(3)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        Pulse({"NOTIFY_SOCKET": str(tmp_path / "notify")}).beat()
+        assert systemd.recv(100).split() == [b"READY=1", b"WATCHDOG=1"]
+    # It may be gone.
+    Pulse({"NOTIFY_SOCKET": str(tmp_path / "notify")}).beat()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -131,9 +131,13 @@ class FakeProcess:
         """Time of the last sign of life."""
         return clock.now() // PULSE * PULSE if self._silent_since is None else max(self._silent_since, self._expected)
 
-    @heard.setter
-    def heard(self, instant: float) -> None:
-        self._expected = instant
+    def hangs(self, idle_seconds: float, busy_seconds: float) -> bool:
+        """Whether it has been silent for long."""
+        return clock.now() - self.heard > idle_seconds
+
+    def excuse(self, seconds: float) -> None:
+        """Counts from then on."""
+        self._expected = clock.now() + seconds
 
     @property
     def begun(self) -> list[Begin]:

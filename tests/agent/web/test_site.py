@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
+from agent.record.spelling import states_to_json
 from agent.search.engine import Opinion, Score
 from agent.web.access import TOKEN_HEADER, Access, is_here, is_loopback
 from agent.web.gallery import Gallery
@@ -27,6 +29,7 @@ from protocol import sparing_log
 from protocol.kif import read_rulesheet
 from protocol.messages import Message, Reply, Status
 from protocol.server import Received, make_app, make_runner
+from tests.loop_work import LoopWork
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "User-Agent": "Mozilla/5.0"}
 JAVA = {"Accept": "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "User-Agent": "Java/17.0.2"}
@@ -212,8 +215,11 @@ async def test_position_is_drawn_with_its_changes() -> None:
                 assert response.status == 404
 
 
-async def test_matches_are_kept_as_records(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A match that ends is written to the folder and listed once; the next server shows it. A full disk is logged."""
+async def test_matches_are_kept_as_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A match that ends is written to the folder and listed once; the next server shows it, and leaves the reading to
+    another process. A full disk is logged."""
     gallery = Gallery()
     async with player(gallery, tmp_path / "records") as (address, session):
         transcript = small_match(gallery)
@@ -226,17 +232,44 @@ async def test_matches_are_kept_as_records(tmp_path: Path, caplog: pytest.LogCap
     (written,) = (tmp_path / "records").iterdir()
     # A server that plays matches has no time for this one.
     (tmp_path / "records" / "large.json").write_bytes(written.read_bytes() + b" " * MOST_BYTES_BESIDE_MATCHES)
+    # Not even bytes: parsing JSON stops all threads.
+    monkeypatch.setattr("agent.web.records.bounded_json", None)
     async with player(Gallery(), tmp_path / "records") as (address, session):
         (match,) = (await read(session, f"{address}/page/matches"))["matches"]
         assert match["goals"] == [100, 0]
         kept = await read(session, f"{address}/page/matches/{match['key']}")
         assert kept["steps"][1]["moves"] == ["(go 1)", "noop"]
         assert kept["steps"][1]["thinking"]["0"]["value"] == 60.0
+        drawn = await read(session, f"{address}/page/matches/{match['key']}/positions/1")
+        assert (drawn["rest"], drawn["gone"]) == ([["(f 2)", True]], ["(f 1)"])
+        assert await read(session, f"{address}/page/matches/{match['key']}/record") == json.loads(written.read_bytes())
     (tmp_path / "file").write_text("")
     other = Gallery()
     async with player(other, tmp_path / "file" / "records"):
         small_match(other).end("aborted")
     assert "no record can be written" in caplog.text
+
+
+async def test_page_of_a_large_match_is_made_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its states, its moves and its text are as large as strangers like: the loop passes them on."""
+    gallery = Gallery()
+    match = Transcript("m", "m", ("a", "b" * 100_000), ("", ""), 1, 1, rules=(("role", "a"),), key=gallery.new_key("m"))
+    gallery.add(match)
+    match.reach(states_to_json([(frozenset(("f", str(number)) for number in range(5000)), 1.0)]))
+    for number in range(1000):
+        match.move((("go", str(number)), "noop"))
+    match.reach(states_to_json([(frozenset(("f", str(number)) for number in range(5000)), 1.0)]))
+    work = LoopWork()
+    with work.counted(monkeypatch):
+        async with player(gallery) as (address, session):
+            for path in (
+                "",
+                *(f"/{match.key}{part}" for part in ("", "/positions/0", "/positions/1", "/positions/1000")),
+            ):
+                async with session.get(f"{address}/page/matches{path}") as response:
+                    assert response.status == 200
+                    await response.read()
+    assert work.most < 20_000, f"{work.most:,}, most of it in {work.where}"
 
 
 async def test_failing_pictures_are_lists(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -350,6 +383,6 @@ async def test_a_position_asked_for_while_the_page_ends_is_unavailable() -> None
                 assert response.status == 503
                 assert "default-src 'none'" in response.headers["Content-Security-Policy"]
             async with session.get(address) as response:
-                assert response.status == 200
+                assert response.status == 503
     finally:
         await runner.cleanup()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,16 @@ from agent.web import records as record_files
 from agent.web import transcript as transcripts
 from agent.web.feed import Feed
 from agent.web.gallery import Gallery
-from agent.web.records import Records, read_record, save_record
+from agent.web.records import (
+    HEAD_BYTES,
+    Records,
+    read_bytes,
+    read_record,
+    read_summary,
+    record_key,
+    save_record,
+    write_record,
+)
 from agent.web.transcript import Transcript
 from protocol.scramble import make_scrambler
 from protocol.terms import footprint
@@ -202,7 +213,7 @@ def test_newest_records_are_kept(limit: str, tmp_path: Path, monkeypatch: pytest
     assert {path.name for path in folder.iterdir()} == {"mine.json", saved[3].name}
 
 
-def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A record has positions, moves, times, thoughts and errors; other files are named in the log."""
     good = {
         "game": "g",
@@ -228,24 +239,80 @@ def test_records_are_read_and_junk_is_left_out(tmp_path: Path, caplog: pytest.Lo
     for number, text in enumerate(junk):
         (tmp_path / f"junk{number}.json").write_text(text)
     records = Records([tmp_path])
-    (summary,) = records.summaries()
+    (summary,) = await records.summaries(in_this_process)
     assert summary["game"] == "g"
     assert summary["plies"] == 1
     assert caplog.text.count("is no record of a match") == len(junk)
-    assert records.summaries() == [summary]
+    assert await records.summaries(in_this_process) == [summary]
     assert caplog.text.count("is no record of a match") == len(junk)
     assert max(map(len, caplog.text.splitlines())) < 1000
-    transcript = records.find(summary["key"])
-    assert transcript is not None
-    view = transcript.view()
+    version = await records.find(in_this_process, summary["key"])
+    assert version is not None
+    view = read_record(version).view()
     assert view["steps"][1]["moves"] == ["(go 1)"]
     assert view["steps"][0]["thinking"][0]["value"] == 42.0
     assert view["errors"][0]["kind"] == "late"
-    assert records.find("other") is None
-    assert read_record(tmp_path / "good.json", 1.0).positions[1].facts == frozenset([("f", "2"), "g"])
+    assert await records.find(in_this_process, "other") is None
+    assert read_record(version).positions[1].facts == frozenset([("f", "2"), "g"])
     (tmp_path / "good.json").unlink()
-    assert records.summaries() == []
-    assert records.find(summary["key"]) is None
+    assert await records.find(in_this_process, summary["key"]) is None
+    assert await records.summaries(in_this_process) == []
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_head_of_a_large_record_tells_its_summary(own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the match: no more of the file is read. In a record of another program, parts may come in another
+    order: it is read whole."""
+    match = new_transcript()
+    match.bounded = False
+    for number in range(100):
+        match.reach(frozenset(("f", str(number), str(x)) for x in range(200)))
+        match.move((GO, STAY))
+    match.end("finished", [100, 0])
+    record = match.as_json()
+    path = tmp_path / "record.json"
+    write_record(path, record if own else dict(reversed(record.items())))
+    version = path, 0, path.stat().st_size
+    read = list[int]()
+
+    def counting(path: Path, most: int) -> bytes:
+        read.append(most)
+        return read_bytes(path, most)
+
+    monkeypatch.setattr(record_files, "read_bytes", counting)
+    summary = read_summary(version)
+    assert summary == {**match.summary(), "key": record_key(path, "game"), "own": [], "players": ["agent", ""]}
+    assert summary["plies"] == 100
+    assert read == [HEAD_BYTES, version[2]][: 1 if own else 2]
+    assert version[2] > 3 * HEAD_BYTES
+
+
+async def test_files_that_are_no_files_are_never_opened(tmp_path: Path) -> None:
+    """Nobody writes into a pipe, and a device never ends: reading them would not, either."""
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    (tmp_path / "folder.json").mkdir()
+    records = Records([tmp_path, tmp_path / "pipe.json"])
+    assert await records.summaries(in_this_process) == []
+    for name in ("pipe", "zero", "folder"):
+        with pytest.raises(OSError, match=r"regular file|Is a directory"):
+            read_bytes(tmp_path / f"{name}.json", 10)
+
+
+def test_summary_of_more_than_an_overview_can_hold_is_refused(tmp_path: Path) -> None:
+    """Roles may be as long as strangers like."""
+    match = new_transcript()
+    match.roles = ("a" * HEAD_BYTES, "b")
+    match.end("aborted")
+    path = tmp_path / "record.json"
+    write_record(path, match.as_json())
+    with pytest.raises(ValueError, match="too much to be listed"):
+        read_summary((path, 0, path.stat().st_size))
+
+
+async def in_this_process(function: Callable[..., Any], *arguments: object) -> Any:
+    """Calls what the page has called in a child."""
+    return function(*arguments)
 
 
 def thought() -> Thinking:
