@@ -38,7 +38,7 @@ HEADER_TIMEOUT = 20.0
 class Connection(web.RequestHandler):
     """A connection, for one request."""
 
-    __slots__ = ("_connections", "held", "peer", "since", "task")
+    __slots__ = ("_connections", "held", "peer", "queues", "since", "task")
 
     def __init__(self, connections: Connections, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -50,6 +50,8 @@ class Connection(web.RequestHandler):
         """Time of the event loop at which it was opened."""
         self.task: asyncio.Task[Any] | None = None
         """Task that answers the request; None before it has come."""
+        self.queues = False
+        """Whether the request has come whole, and waits to be read."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         address = transport.get_extra_info("peername")
@@ -64,11 +66,15 @@ class Connection(web.RequestHandler):
         super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        if self.queues and self.task is not None:
+            # What the request holds is not counted any more.
+            self.task.cancel()
         self._connections.close(self)
         super().connection_lost(exc)
 
     def settle(self) -> None:
         """Has the connection stay until its request, which has come whole, is answered."""
+        self.queues = False
         self._connections.waiting.pop(self, None)
 
 

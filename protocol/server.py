@@ -368,6 +368,7 @@ async def _read(request: web.Request) -> tuple[Any, Dialect]:
         return read()
     known = bool(match_id) and request.app[KNOWS](match_id)
     connection = _connection(request)
+    connection.queues = True
     async with request.app[QUEUES][known].turn(connection.peer, size):
         connection.settle()
         return await asyncio.get_running_loop().run_in_executor(request.app[PARSERS], read)

@@ -135,6 +135,8 @@ class Match:
         """Number of times that the manager began again."""
         self._news = asyncio.Event()
         """Set by any event that may end a wait."""
+        self._rest_due: asyncio.TimerHandle | None = None
+        """End of pondering."""
         self._finishing: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[bool] | None = None
         """The answer to START; a repeated START waits for the same one."""
@@ -228,6 +230,7 @@ class Match:
             if not turn.number:
                 self._tell(0, messages.Turn(None, deadline.remaining()))
             self.resume()
+            self._cancel_rest()
             turn.answer = asyncio.create_task(self._answer(turn, deadline))
         move = await asyncio.shield(turn.answer)
         self.heard = now()
@@ -259,6 +262,7 @@ class Match:
         """Frees the processes, also where a match that was stopped still waits for its result."""
         if not self.closed:
             self.closed = True
+            self._cancel_rest()
             self._reference.close(free=self._playable is False and not self._accepted)
             self._search.close()
             self._news.set()
@@ -287,7 +291,7 @@ class Match:
         self._show.started()
         if self._turn.answer is None:
             # The start clock was ours; until the first turn it is others who think.
-            self._ponder(self._turn)
+            self._ponder()
         return not self.closed
 
     async def _know_whether_it_is_new(self, message: Play, deadline: Deadline) -> None:
@@ -367,7 +371,7 @@ class Match:
         self._clock.count(turn)
         self._history.note_answer(move, turn)
         self._show.answered(move)
-        self._ponder(turn)
+        self._ponder()
         return move
 
     async def _think(self, turn: MatchTurn, deadline: Deadline) -> None:
@@ -394,7 +398,7 @@ class Match:
         """Returns whether an answer is still wanted in a turn."""
         return self._turn is turn and not self.closed and self._playable is not False
 
-    def _ponder(self, turn: MatchTurn) -> None:
+    def _ponder(self) -> None:
         """Goes on thinking for a while, if at all: until the manager goes on."""
         if self._search.can_be_bettered:
             log.info("%s: another search goes on with the kernels compiled by now", self.match_id)
@@ -402,15 +406,19 @@ class Match:
             self._search.replace(lost=False)
         if not self._options.ponder:
             self._send(messages.Rest())
-        else:
+        elif not self.closed:
             longest = PONDER_CLOCKS * min(self._longest_clock, HELD_CLOCK) + PONDER_SECONDS
-            asyncio.get_running_loop().call_later(longest, self._rest, turn, turn.answer)
+            self._rest_due = asyncio.get_running_loop().call_later(longest, self._rest)
 
-    def _rest(self, turn: MatchTurn, answer: asyncio.Future[Term] | None) -> None:
-        """Ends pondering if the manager has not gone on since this answer, or since START."""
-        if self._turn is turn and turn.answer is answer and not self.closed:
-            log.info("%s: turn %d: no more thinking until the manager goes on", self.match_id, turn.number)
-            self._send(messages.Rest())
+    def _rest(self) -> None:
+        """Ends pondering where the manager has not gone on."""
+        log.info("%s: turn %d: no more thinking until the manager goes on", self.match_id, self.turn_number)
+        self._send(messages.Rest())
+
+    def _cancel_rest(self) -> None:
+        # It would keep a match in memory that has ended, too.
+        if self._rest_due is not None:
+            self._rest_due.cancel()
 
     def _any_move(self) -> Term:
         return any_move(self._sheet.named, self._latest, self._history.last)

@@ -186,6 +186,25 @@ async def test_known_matches_pass_long_messages_of_others(
     assert (await first.answer(), await second) == (b"ready", b"ready")
 
 
+async def test_waiting_message_of_a_closed_connection_is_not_kept(
+    player: Any, senders: Senders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its bytes are not counted any more, so however many come and go, they are neither kept nor parsed."""
+    parser = Parser(b"START")
+    monkeypatch.setattr("protocol.server.parse", parser)
+    first = await senders.begin(NEIGHBOUR, start())
+    await parser.busy.wait()
+    before = len(asyncio.all_tasks())
+    for _ in range(5):
+        (await senders.begin(OTHER, start())).close()
+    async with asyncio.timeout(120):
+        while len(asyncio.all_tasks()) > before:
+            await asyncio.sleep(0.01)
+    parser.go_on.set()
+    assert await first.answer() == b"ready"
+    assert len(parser.lengths) == 1
+
+
 async def test_waiting_message_that_gives_way_is_not_read(
     player: Any, senders: Senders, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -506,6 +508,22 @@ def test_nobody_thinks_for_a_manager_that_does_not_go_on(in_virtual_time: Run) -
         await asyncio.sleep(200.0)
         kinds = [type(command) for command in search.commands[1:]]
         assert kinds == [Turn, Turn, Rest, Turn]
+
+    in_virtual_time(course())
+
+
+def test_match_that_has_ended_is_not_kept(in_virtual_time: Run) -> None:
+    """Whatever its clocks: strangers may begin and end as many as they like."""
+
+    async def course() -> None:
+        match = new_match(FakeSearch(1), start=replace(START, start_clock=3600, play_clock=3600))
+        assert await match.start(now())
+        match.abort()
+        await asyncio.sleep(60.0)
+        kept = weakref.ref(match)
+        del match
+        gc.collect()
+        assert kept() is None
 
     in_virtual_time(course())
 
