@@ -9,6 +9,9 @@ sheets        reader of rulesheets in either syntax
 vocabulary    messages and replies as data
 messages      text to message, reply to text: the player's side
 compose       message to text: the manager's side
+connections   what a server's connections hold
+fair_queue    a queue in which nobody keeps others waiting
+sparing_log   a log of lines that strangers cause
 server        the player's HTTP side
 client        the manager's HTTP side
 scramble      renamings of a game's tokens

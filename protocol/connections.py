@@ -1,7 +1,8 @@
 """The connections of a server, and the memory that their requests hold.
 
 A request counts from its first byte until it is answered. Where requests hold too much, the one that has waited longest
-gives way: managers send a message at once, and whoever trickles loses. One that is being answered stays.
+gives way: managers send a message at once, and whoever trickles loses. Those longer than any rulesheet in use go first.
+One that is being answered stays.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from aiohttp import web
+
+from protocol.sparing_log import SparingLog
 
 log = logging.getLogger(__name__)
 
@@ -24,11 +28,11 @@ MOST_HELD_BY_PEER = 8 << 20
 CONNECTION_BYTES = 1 << 14
 """Bytes that a connection counts before anything has come: its objects here, and its buffers in the system."""
 
+USUAL = 1 << 17
+"""Bytes that a request with a usual rulesheet holds, at most; the largest in use has 68,000."""
+
 HEADER_TIMEOUT = 20.0
 """Seconds until a connection without a request is closed."""
-
-SILENCE = 60.0
-"""Seconds between two lines in the log about requests that gave way."""
 
 
 class Connection(web.RequestHandler):
@@ -48,7 +52,9 @@ class Connection(web.RequestHandler):
         """Task that answers the request; None before it has come."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.peer = _group(transport.get_extra_info("peername"))
+        address = transport.get_extra_info("peername")
+        # That of a Unix socket is a text.
+        self.peer = group_of(str(address[0])) if isinstance(address, tuple) else ""
         self.since = asyncio.get_running_loop().time()
         super().connection_made(transport)
         self._connections.open(self)
@@ -75,7 +81,7 @@ class Connections:
         self.held = 0
         """Bytes that all connections hold."""
         self._held_by: dict[str, int] = {}
-        self._told = 0.0
+        self._log = SparingLog(log)
 
     def open(self, connection: Connection) -> None:
         """Takes a new connection in."""
@@ -86,9 +92,9 @@ class Connections:
         """Counts bytes that have come; others, or this connection itself, may have to give way."""
         self._add(connection, size)
         while self._held_by.get(connection.peer, 0) > MOST_HELD_BY_PEER and connection.held:
-            self._drop(next((one for one in self.waiting if one.peer == connection.peer), connection))
+            self._drop(_next_to_go((one for one in self.waiting if one.peer == connection.peer), connection))
         while self.held > MOST_HELD and connection.held:
-            self._drop(next(iter(self.waiting), connection))
+            self._drop(_next_to_go(self.waiting, connection))
 
     def close(self, connection: Connection) -> None:
         """Takes a connection out."""
@@ -109,10 +115,8 @@ class Connections:
             del self._held_by[connection.peer]
 
     def _drop(self, connection: Connection) -> None:
-        now = asyncio.get_running_loop().time()
-        if not self._told or now - self._told > SILENCE:
-            self._told = now
-            log.warning("requests hold too much memory: the oldest are dropped, first one of %s", connection.peer)
+        text = "requests hold too much memory: the oldest are dropped, first one of %s"
+        self._log.tell(connection.peer, logging.WARNING, text, connection.peer)
         self.close(connection)
         if connection.task is not None:
             connection.task.cancel()
@@ -150,10 +154,12 @@ class _Server(web.Server):
         return Connection(self._counted, self, loop=self._loop, **self._kwargs)
 
 
-def _group(address: object) -> str:
+def _next_to_go(connections: Iterable[Connection], default: Connection) -> Connection:
+    """Returns the oldest connection, of those that hold more than usual if there are any."""
+    return max(connections, key=lambda one: (one.held > USUAL, -one.since), default=default)
+
+
+def group_of(address: str) -> str:
     """Returns the peer that an address belongs to: itself, or of IPv6 its network of 64 bits, all of one machine."""
-    if not isinstance(address, tuple):
-        # A Unix socket.
-        return ""
-    host = str(address[0]).partition("%")[0].removeprefix("::ffff:")
+    host = address.partition("%")[0].removeprefix("::ffff:")
     return str(ipaddress.ip_network(f"{host}/64", strict=False)) if ":" in host else host

@@ -20,7 +20,6 @@ import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import unquote_to_bytes
@@ -29,8 +28,10 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from protocol.browsers import hides_its_page, stranger
-from protocol.connections import Connection, Runner
+from protocol.connections import Connection, Runner, group_of
+from protocol.fair_queue import FairQueue
 from protocol.messages import Busy, Dialect, Message, Reply, TextError, parse, render
+from protocol.sparing_log import SparingLog
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +45,8 @@ _MAX_HEADER = 1 << 20
 """Longest other header line, in bytes; 128 lines at most. A browser sends the cookies of all programs at `localhost`,
 whatever the port, in one line: up to 180 of 4 KiB."""
 
-_PARSE_INLINE = 1 << 14
-"""Longest message parsed in the event loop, in bytes (about a millisecond); threads parse longer ones."""
+_READ_INLINE = 1 << 12
+"""Longest message read in the event loop, in bytes (about a millisecond); threads read longer ones."""
 
 _TCP_INFO = struct.Struct("=52xI12xI")
 """Linux's struct tcp_info (linux/tcp.h): tcpi_last_data_recv in milliseconds, tcpi_rtt in microseconds."""
@@ -55,9 +56,6 @@ _OF_A_MATCH = re.compile(rb"\s*+\(?\s*+(?:play|stop|abort)[\s(]++([^\s(),]{1,100
 
 _LONGEST_REASON = 200
 """Characters of a malformed or refused request that the log repeats."""
-
-_MOST_STRANGERS = 1000
-"""Refused addresses and pages remembered, to log each once."""
 
 _BODY_TIMEOUT = 60.0
 """Seconds a body may take to arrive."""
@@ -79,7 +77,10 @@ class Received:
     """Round-trip time in seconds, measured by the system; 0 if unknown."""
 
 
-Handler: TypeAlias = Callable[[Message, Received], Awaitable[Reply]]
+Prepare: TypeAlias = Callable[[Message], Any]
+"""Does with a message what takes the longer the longer it is; see `make_app`."""
+Handler: TypeAlias = Callable[[Any, Received], Awaitable[Reply]]
+"""Answers what `Prepare` has made of a message."""
 Gatekeeper: TypeAlias = Callable[[str], bool]
 """Whether to answer requests from an address."""
 
@@ -95,57 +96,23 @@ SITE_PATH = "/page/"
 """Prefix of a site's paths; no message begins so."""
 
 
-class ShortestFirst:
-    """A lock that of those who wait gets the one with the shortest text: rulesheets in use are far from `MAX_BODY`."""
-
-    def __init__(self) -> None:
-        self._held = False
-        self._waiting: dict[asyncio.Future[None], int] = {}
-
-    @asynccontextmanager
-    async def turn(self, length: int) -> AsyncIterator[None]:
-        """Holds the lock; waits for it first."""
-        while self._held:
-            ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting[ready] = length
-            try:
-                await ready
-            except asyncio.CancelledError:
-                del self._waiting[ready]
-                if not self._held:
-                    # It may have been woken in vain.
-                    self._wake()
-                raise
-            del self._waiting[ready]
-        self._held = True
-        try:
-            yield
-        finally:
-            self._held = False
-            self._wake()
-
-    def _wake(self) -> None:
-        ready = min((one for one in self._waiting if not one.done()), key=self._waiting.__getitem__, default=None)
-        if ready is not None:
-            ready.set_result(None)
-
-
+PREPARE: web.AppKey[Prepare] = web.AppKey("prepare")
 HANDLER: web.AppKey[Handler] = web.AppKey("handler")
 GATEKEEPER: web.AppKey[Gatekeeper] = web.AppKey("gatekeeper")
 ORIGINS: web.AppKey[Collection[str]] = web.AppKey("origins")
-STRANGERS: web.AppKey[set[str]] = web.AppKey("strangers")
+LOG: web.AppKey[SparingLog] = web.AppKey("log")
 KNOWS: web.AppKey[Callable[[str], bool]] = web.AppKey("knows")
 BODY_LIMIT = web.AppKey("body_limit", int)
 PARSERS: web.AppKey[ThreadPoolExecutor] = web.AppKey("parsers")
-"""Two threads of their own, as many long messages must not delay the journal: one for messages of known matches, one
-for all others."""
-QUEUE: web.AppKey[ShortestFirst] = web.AppKey("queue")
-"""Long messages of other than known matches."""
+"""Two threads of their own, as many long messages must not delay the journal: one for each queue."""
+QUEUES: web.AppKey[Mapping[bool, FairQueue]] = web.AppKey("queues")
+"""Long messages that wait to be read: True for those of known matches."""
 
 
 def make_app(
     handle: Handler,
     *,
+    prepare: Prepare = lambda message: message,
     max_body: int = MAX_BODY,
     cleanup_ctx: Iterable[Callable[[web.Application], AsyncIterator[None]]] = (),
     allow: Gatekeeper = lambda address: True,
@@ -160,19 +127,22 @@ def make_app(
     `pages` answer a GET of exactly their path. `site` answers every request below `SITE_PATH`, and a browser's GET
     of `/`.
 
+    `prepare` is called where a message was read: in a thread if that is long. `handle` gets its result.
+
     `knows` says whether a match is being played: its long messages need not wait for those of others. `handle` is
     awaited once per message, concurrently for overlapping messages. `cleanup_ctx` opens and closes its
     resources with the application. Run it with `make_runner`, whose limits suit the protocol.
     """
     app = web.Application(client_max_size=max_body)
+    app[PREPARE] = prepare
     app[HANDLER] = handle
     app[BODY_LIMIT] = max_body
     app[GATEKEEPER] = allow
     app[ORIGINS] = frozenset(origins)
-    app[STRANGERS] = set()
+    app[LOG] = SparingLog(log)
     app[KNOWS] = knows
     app[PARSERS] = ThreadPoolExecutor(2, "parser")
-    app[QUEUE] = ShortestFirst()
+    app[QUEUES] = {known: FairQueue() for known in (False, True)}
     app.on_cleanup.append(_end_parsers)
     app.on_response_prepare.append(_finish)
     app.middlewares.append(_only_allowed)
@@ -269,23 +239,20 @@ async def _only_allowed(request: web.Request, handler: Callable[[web.Request], A
     peer = peer_of(request)
     # A Unix socket has no address.
     if peer and not request.app[GATEKEEPER](peer):
-        return _refuse(request, f"requests from {peer} are refused")
+        return _refuse(request, "requests from %s are refused", peer)
     whose = stranger(request, request.app[ORIGINS])
     return _refuse_page(request, whose) if whose else await handler(request)
 
 
 def _refuse_page(request: web.Request, whose: str) -> web.Response:
-    reason = f"requests of {whose[:_LONGEST_REASON]} are refused"
-    return _refuse(request, f"{reason}: a manager that runs in a browser is named with --browser ORIGIN")
+    advice = "a manager that runs in a browser is named with --browser ORIGIN"
+    return _refuse(request, f"requests of %s are refused: {advice}", whose[:_LONGEST_REASON])
 
 
-def _refuse(request: web.Request, reason: str) -> web.Response:
-    """Answers a request that is refused, and logs the reason once."""
-    strangers = request.app[STRANGERS]
-    if reason not in strangers and len(strangers) < _MOST_STRANGERS:
-        strangers.add(reason)
-        log.warning(reason)
-    return web.Response(status=403, text=f"{reason}\n")
+def _refuse(request: web.Request, text: str, whose: str) -> web.Response:
+    """Answers a request that is refused."""
+    request.app[LOG].tell(_connection(request).peer, logging.WARNING, text, whose)
+    return web.Response(status=403, text=f"{text % whose}\n")
 
 
 def _connection(request: web.Request) -> Connection:
@@ -295,11 +262,11 @@ def _connection(request: web.Request) -> Connection:
 
 
 class _HttpLog(logging.LoggerAdapter[logging.Logger]):
-    """The log of a server's HTTP: what is malformed in one line, the same line once."""
+    """The log of a server's HTTP: what is malformed in one line, and sparingly."""
 
     def __init__(self, logger: logging.Logger) -> None:
         super().__init__(logger)
-        self._told: set[str] = set()
+        self._sparing = SparingLog(logger)
 
     def log(self, level: int, msg: object, *args: object, exc_info: Any = None, **named: Any) -> None:
         if level < logging.WARNING or not isinstance(exc_info, HttpProcessingError):
@@ -307,10 +274,8 @@ class _HttpLog(logging.LoggerAdapter[logging.Logger]):
             return
         # A traceback into aiohttp helps nobody, and a long line may be somebody's cookies.
         reason = re.split(r":? *\n| when reading:", exc_info.message)[0][:_LONGEST_REASON]
-        line = f"{str(msg) % args}: what came is no HTTP request: {reason}"
-        if line not in self._told and len(self._told) < _MOST_STRANGERS:
-            self._told.add(line)
-            super().log(logging.WARNING, "%s", line)
+        peer = group_of(str(args[0])) if args else ""
+        self._sparing.tell(peer, logging.WARNING, f"{msg}: what came is no HTTP request: %s", *args, reason)
 
 
 async def _preflight(request: web.Request) -> web.Response:
@@ -323,23 +288,24 @@ async def _answer(request: web.Request) -> web.Response:
     waited, round_trip = _times(request)
     at = time.monotonic() - waited
     peer = peer_of(request) or "unknown"
+    tell = functools.partial(request.app[LOG].tell, _connection(request).peer)
     try:
-        message, dialect = await _parse(request)
+        message, dialect = await _read(request)
         _connection(request).settle()
     except (TextError, _RefusedError) as error:
-        log.warning("%s from %s is no message, answered busy: %s", request.method, peer, error)
+        tell(logging.WARNING, "%s from %s is no message, answered busy: %s", request.method, peer, error)
         return _response(request, render(Busy(), Dialect()))
     except OSError as error:
-        log.warning("%s from %s broke off: %s", request.method, peer, error)
+        tell(logging.WARNING, "%s from %s broke off: %s", request.method, peer, error)
         return _response(request, "")
     except Exception:
-        log.exception("%s from %s cannot be read, answered busy", request.method, peer)
+        tell(logging.ERROR, "%s from %s cannot be read, answered busy", request.method, peer, exc_info=True)
         return _response(request, render(Busy(), Dialect()))
     try:
         reply = await request.app[HANDLER](message, Received(at, dialect, peer, round_trip))
         return _response(request, render(reply, dialect))
     except Exception:
-        log.exception("%s from %s failed, answered busy", type(message).__name__.upper(), peer)
+        tell(logging.ERROR, "%s from %s failed, answered busy", type(message).__name__.upper(), peer, exc_info=True)
         return _response(request, render(Busy(), dialect))
 
 
@@ -388,19 +354,22 @@ def _from_path(target: str) -> bytes:
     return unquote_to_bytes(target)
 
 
-async def _parse(request: web.Request) -> tuple[Message, Dialect]:
-    """The message: from the path of a GET, otherwise from the body."""
-    if request.method in ("GET", "HEAD"):
-        target = request.raw_path
-        size, read, match_id = len(target), functools.partial(_parse_path, target), ""
-    else:
-        body = await _body(request)
-        size, read, match_id = len(body), functools.partial(parse, body), _match_of(body)
-    if size <= _PARSE_INLINE:
+async def _read(request: web.Request) -> tuple[Any, Dialect]:
+    """The prepared message: from the path of a GET, otherwise from the body."""
+    by_path = request.method in ("GET", "HEAD")
+    body = request.raw_path.encode(errors="replace") if by_path else await _body(request)
+    size, match_id = len(body), "" if by_path else _match_of(body)
+
+    def read() -> tuple[Any, Dialect]:
+        message, dialect = parse(_from_path(request.raw_path) if by_path else body)
+        return request.app[PREPARE](message), dialect
+
+    if size <= _READ_INLINE:
         return read()
     known = bool(match_id) and request.app[KNOWS](match_id)
-    async with nullcontext() if known else request.app[QUEUE].turn(size):
-        _connection(request).settle()
+    connection = _connection(request)
+    async with request.app[QUEUES][known].turn(connection.peer, size):
+        connection.settle()
         return await asyncio.get_running_loop().run_in_executor(request.app[PARSERS], read)
 
 
@@ -408,10 +377,6 @@ def _match_of(body: bytes) -> str:
     """The id of the match that a message of a running match begins with; empty for others."""
     found = _OF_A_MATCH.match(body)
     return "" if found is None else found[1].decode(errors="replace")
-
-
-def _parse_path(target: str) -> tuple[Message, Dialect]:
-    return parse(_from_path(target))
 
 
 def _response(request: web.Request, text: str) -> web.Response:

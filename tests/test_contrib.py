@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from agent.commands.serve import add
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -49,3 +53,14 @@ def test_image_is_built_from_what_it_copies_alone() -> None:
     everything, *others = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] != "#"]
     assert everything == "*"
     assert [line[1:] for line in others if line.startswith("!")] == copied
+
+
+def test_containers_trust_no_address_of_their_own() -> None:
+    """The image's own options, and those that the documentation gives in their place: see `docs/container.md`."""
+    recipe = (ROOT / "contrib" / "container" / "Containerfile").read_text()
+    page = (ROOT / "docs" / "container.md").read_text()
+    commands = [json.loads(*re.findall(r"^CMD (.+)", recipe, re.MULTILINE))]
+    commands += [line.split() for line in re.findall(r"^ +(serve .+)", page, re.MULTILINE)]
+    parser = argparse.ArgumentParser()
+    add(parser.add_subparsers())
+    assert [parser.parse_args(command).local_page for command in commands] == [False, False]

@@ -110,6 +110,19 @@ def add(commands: Commands) -> None:
         "(default: yes)",
     )
     parser.add_argument(
+        "--local-page",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="show them on this machine also where --allow does not name it; not where others seem to come from it: "
+        "behind a proxy, or a port that a container's engine forwards (default: yes)",
+    )
+    parser.add_argument(
+        "--bind-manager",
+        action="store_true",
+        help="let only the address that has begun a match send its further messages, of IPv6 the network of 64 bits; "
+        "not for managers behind several addresses (default: whoever knows its name may)",
+    )
+    parser.add_argument(
         "--records",
         type=Path,
         metavar="DIR",
@@ -215,6 +228,8 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         restarts=int(os.environ.get(RESTARTS, "0")),
         memory=options.memory,
         page=options.page,
+        local_page=options.local_page,
+        bind_manager=options.bind_manager,
         records=options.records,
         cluster=None if options.cluster is None else Cluster(options.cluster, options.helpers),
         level=options.level,

@@ -1,7 +1,7 @@
 """The reference process of a match: it tells every turn's situation, which is the truth for all others.
 
 It knows neither kernels nor engines, so that it is ready a moment after a START. The main thread takes commands and
-gives signs of life. One other thread follows the match on the interpreter, which may take long for a state.
+gives signs of life. One other thread checks the rules, and follows the match on the interpreter: both may take long.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Truth:
         self._channel = channel
         self._begin = begin
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self._failed = False
+        self._ended = False
+        self._refused = False
         self._told: Situation
         """Situation sent last."""
 
@@ -41,28 +42,34 @@ class Truth:
 
         Returns whether the process can take another match: this one was refused. If not, it has failed.
         """
-        checked = check_rules(self._begin.start)
-        if isinstance(checked, Refused):
-            self._channel.send(checked)
-            return True
-        self._channel.send(Accepted())
-        threading.Thread(target=self._work, args=[checked], name="reference", daemon=True).start()
-        while not self._failed:
+        threading.Thread(target=self._work, name="reference", daemon=True).start()
+        while not self._ended:
             command = self._channel.listen()
             if command is not None:
                 self._commands.put(command)
-        return False
+        return self._refused
 
     # --- the other thread
 
-    def _work(self, checked: CheckedRules) -> None:
+    def _work(self) -> None:
         try:
-            self._follow(checked)
+            checked = check_rules(self._begin.start)
+            if isinstance(checked, Refused):
+                # The next match may begin as soon as this is told.
+                self._refused = True
+                self._end()
+                self._channel.send(checked)
+            else:
+                self._channel.send(Accepted())
+                self._follow(checked)
         except BrokenPipeError:
             pass
         except Exception:
             log.exception("the reference fails")
-        self._failed = True
+        self._end()
+
+    def _end(self) -> None:
+        self._ended = True
         self._channel.wake()
 
     def _follow(self, checked: CheckedRules) -> None:

@@ -17,8 +17,9 @@ import hashlib
 import itertools
 import json
 import logging
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,8 @@ class UnfinishedMatch:
     """Last state noted."""
     silence: float = 0.0
     """Seconds since the last message."""
+    peer: str = ""
+    """Peer that began the match; empty if unknown."""
 
 
 class Journal:
@@ -69,6 +72,10 @@ class Journal:
         """Creates the folder if it is missing. Raises `OSError` where that fails, unless `restarted`: then there are
         matches to play, and the disk may come back."""
         self._folder = folder
+        self.complete = True
+        """Whether all matches that there are could be read when they were last looked for."""
+        # Another one stands there when the disk has come back.
+        self._misses_folder = restarted and not os.path.isdir(folder)
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -76,30 +83,46 @@ class Journal:
                 raise
             log.error("cannot write the journal: %s", error)
 
-    def match(self, match_id: str) -> MatchJournal:
-        """Returns the journal of a match, its file existing or not."""
-        readable = re.sub(r"[^0-9A-Za-z._-]", "_", match_id)[:80]
-        digest = hashlib.sha256(match_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        return MatchJournal(self._folder / f"{readable}-{digest}{JOURNAL_SUFFIX}")
+    def match(self, match_id: str, peer: str = "") -> MatchJournal:
+        """Returns the journal of a match, begun by a peer, its file existing or not."""
+        return MatchJournal(self._path(match_id), peer=peer)
 
-    def unfinished(self, now: Moment) -> Iterator[UnfinishedMatch]:
-        """Yields the matches to take up again. Files that cannot be read are left alone."""
-        for path in sorted(self._folder.glob(f"*{JOURNAL_SUFFIX}")):
+    def unfinished(self, now: Moment, running: Collection[str] = ()) -> Iterator[UnfinishedMatch]:
+        """Yields the matches to take up, but for those that are running. Files that cannot be read are left alone."""
+        self.complete = not self._misses_folder
+        taken = set(map(self._path, running))
+        try:
+            names = sorted(os.listdir(self._folder))
+        except OSError as error:
+            self.complete = False
+            log.warning("cannot read the journal: %s", error)
+            return
+        for path in (self._folder / name for name in names if name.endswith(JOURNAL_SUFFIX)):
+            if path in taken:
+                continue
             try:
                 with reading():
                     found = _load(path, now)
             except (OSError, ValueError) as error:
+                self.complete = self.complete and isinstance(error, ValueError)
                 log.warning("cannot read the journal %s: %s", path, error)
             else:
+                self._misses_folder = False
                 yield found
+
+    def _path(self, match_id: str) -> Path:
+        readable = re.sub(r"[^0-9A-Za-z._-]", "_", match_id)[:80]
+        digest = hashlib.sha256(match_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        return self._folder / f"{readable}-{digest}{JOURNAL_SUFFIX}"
 
 
 class MatchJournal(LineFile):
     """The file of one match."""
 
-    def __init__(self, path: Path, lines: Iterable[dict[str, Any]] = ()) -> None:
-        """`lines` are those that a former server wrote."""
+    def __init__(self, path: Path, lines: Iterable[dict[str, Any]] = (), peer: str = "") -> None:
+        """`lines` are those that a former server wrote; `peer` began the match."""
         super().__init__(path, [line for line in lines if not line.keys() & {"answer", "states", "facts"}])
+        self._peer = peer
 
     async def start(self, start: Start, distrust: int = 0) -> None:
         """Begins a new file; `distrust` is the number of circuits known to be wrong."""
@@ -109,6 +132,7 @@ class MatchJournal(LineFile):
             "start_clock": start.start_clock,
             "play_clock": start.play_clock,
             "distrust": distrust,
+            "peer": self._peer,
             **Moment.present().as_json(),
         }
         await self.append(line, lambda: {"listed": sorted(start.listed), "rules": spell_all(start.rules)}, anew=True)
@@ -176,16 +200,18 @@ def _load(path: Path, now: Moment) -> UnfinishedMatch:
     numbers = list(itertools.accumulate(map(count_turns, history), initial=0))
     if sorted(received) != numbers[1:]:
         raise ValueError("a turn is missing")
+    peer = read_text(head.get("peer", ""))
     moments = [Moment.read(line) for line in received.values() if "at" in line]
     began = Moment.read(head) if "at" in head else Moment(path.stat().st_mtime)
     return UnfinishedMatch(
         start,
         history,
         max(read_count(line.get("distrust", 0)) for line in lines),
-        MatchJournal(path, lines),
+        MatchJournal(path, lines, peer),
         answered=read_term(answer["answer"]) if answer is not None and answer["turn"] == numbers[-1] else None,
         checkpoint=_checkpoint(state) if state is not None and read_count(state["turn"]) in numbers else Checkpoint(),
         silence=(moments[-1] if moments else began).until(now),
+        peer=peer,
     )
 
 

@@ -53,6 +53,10 @@ HELD_CLOCK = 3600
 """Seconds that longer clocks count as, where others need the match's processes while its manager is silent: some
 managers send a hundred years for no limit. People who take an hour a move keep their match."""
 
+SHARED_CLOCK = 180
+"""Seconds that longer waits for the first PLAY count as, where a peer with less than its share of the places asks for
+one: championships give three minutes to start."""
+
 GRACE = 0.8
 """Seconds beyond its clock that a message waits for the first legal moves after an outage. Managers wait a second."""
 
@@ -97,12 +101,17 @@ class Match:
         options: MatchOptions,
         journal: MatchJournal | None = None,
         found: UnfinishedMatch | None = None,
+        peer: str = "",
     ) -> None:
-        """`found` is a match that a former server left unfinished."""
+        """`found` is a match that a former server left unfinished; else `peer` began it."""
         self.start_message = start = sheet.start
+        self.peer = peer if found is None else found.peer
+        """Peer that began the match (`protocol.connections`); empty if unknown."""
         self._sheet = sheet
         self.heard: Instant = now()
         """Time of the manager's last message."""
+        self._since: Instant = self.heard
+        """Time of the START; later where a former server was told of turns."""
         self.closed = False
         self._options = options
         self._clock = MatchClock(options.clock, options.statistics)
@@ -135,6 +144,7 @@ class Match:
             for received in found.history:
                 self._show.moved(received)
             self.heard -= found.silence
+            self._since -= found.silence
             if found.answered is not None:
                 self._turn.answer = asyncio.get_running_loop().create_future()
                 self._turn.answer.set_result(found.answered)
@@ -162,7 +172,14 @@ class Match:
     @property
     def yields(self) -> bool:
         """Whether the manager has been silent long enough for another match to take this one's place."""
-        return self._is_silent_for(min(self._longest_clock, HELD_CLOCK))
+        if self._begun:
+            return self._is_silent_for(min(self._longest_clock, HELD_CLOCK))
+        return self._should_have_begun(HELD_CLOCK)
+
+    @property
+    def yields_to_others(self) -> bool:
+        """Whether a match of another peer, which has less than its share of the places, may take this one's."""
+        return not self._begun and self._should_have_begun(SHARED_CLOCK)
 
     @property
     def full(self) -> bool:
@@ -500,9 +517,22 @@ class Match:
     # --- waiting
 
     @property
+    def _begun(self) -> bool:
+        """Whether a PLAY has come."""
+        return bool(self.turn_number or self._turn.answer)
+
+    @property
     def _longest_clock(self) -> int:
         start = self.start_message
-        return max(start.play_clock, 0 if self.turn_number or self._turn.answer else start.start_clock)
+        return max(start.play_clock, 0 if self._begun else start.start_clock)
+
+    def _should_have_begun(self, most: int) -> bool:
+        """Returns whether the first PLAY should have come, after at most some seconds.
+
+        Managers may wait for one player after the other to get ready, each for the whole start clock.
+        """
+        clocks = len(self._sheet.roles) * self.start_message.start_clock
+        return now() - self._since > min(clocks, most) + self._options.silence
 
     def _is_silent_for(self, clock: int) -> bool:
         return now() - self.heard > SILENCE_FACTOR * clock + self._options.silence

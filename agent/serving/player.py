@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +20,14 @@ from aiohttp import web
 from agent.kernels.upkeep import KernelUpkeep
 from agent.playing.messages import Cluster
 from agent.search.kernel_groups import GENERAL, playing
-from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant
+from agent.serving.clock import DEFAULT_MARGIN, SILENCE_SECONDS, Clock, Instant, now
 from agent.serving.collection import GarbageCollection
-from agent.serving.journal import Journal
+from agent.serving.journal import Journal, UnfinishedMatch
 from agent.serving.match import Match, MatchOptions, Pools
 from agent.serving.moments import Moment
+from agent.serving.places import yielding
 from agent.serving.pool import ProcessPool
-from agent.serving.sheet import MOST_TOKENS, MatchSheet, exceeds
+from agent.serving.sheet import MOST_TOKENS, MatchSheet, exceeds, prepared
 from agent.serving.starting import REFERENCE, SEARCH, memory_share, too_little_memory
 from agent.serving.statistics import Statistics
 from agent.serving.supervisor import PULSE_SECONDS, Pulse
@@ -33,7 +35,9 @@ from agent.web.gallery import Gallery
 from agent.web.page import Page
 from games.child_process import ChildProcess
 from protocol import messages
+from protocol.connections import group_of
 from protocol.server import Network, Received, gatekeeper, make_app, make_runner
+from protocol.sparing_log import SparingLog
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +55,14 @@ SWITCH_SECONDS = 0.001
 EARLY_SECONDS = 1.0
 """Seconds after a restart in which only the references started early, for its matches, get the processor."""
 
+LOOK_SECONDS = 0.5
+"""Seconds between two looks at a journal that could not be read."""
+
 SWEEP_SECONDS = 10.0
 """Seconds between two checks for matches abandoned by their manager."""
+
+
+_FOREIGN = "%s: %s from %s, which did not begin the match: answered busy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,10 @@ class ServeOptions:
     """Folder of what matches learn of their games, for later matches; None to learn anew each time."""
     page: bool = True
     """Whether to show the matches to browsers."""
+    local_page: bool = True
+    """Whether to show them on this machine to whoever is not named by `allow`."""
+    bind_manager: bool = False
+    """Whether a match takes messages only of the peer that began it."""
     records: Path | None = None
     """Folder of match records, shown as well; matches that end are added."""
     silence: float = SILENCE_SECONDS
@@ -130,17 +144,21 @@ class Player:
         references = ProcessPool(REFERENCE, memory, matches)
         searches = ProcessPool(SEARCH, memory, matches, self._renew_kernels, lambda: references.hurries)
         self._early = early
+        self._log = SparingLog(log)
+        self._looking: asyncio.Task[None] | None = None
+        self._looked: Instant = -math.inf
+        """Time of the last further look at the journal."""
         self._pools = Pools(references, searches)
         self._kernels = KernelUpkeep(searches.do_without)
         self._upkeep: list[asyncio.Task[None]] = []
 
-    @property
-    def available(self) -> bool:
-        """Whether a match could start at once, with free processes and the kernels that any game may need.
+    def is_available(self, peer: str = "") -> bool:
+        """Returns whether a peer could start a match now, with free processes and the kernels that any game may need.
 
-        A match that starts sooner is played by what there is, at first the interpreter.
+        A match that starts sooner is played by what there is, at first the interpreter. Without a `peer`, the answer is
+        for one that plays no match yet.
         """
-        return self._free() and self.kernels.issuperset(GENERAL)
+        return self._has_place(peer) and self.kernels.issuperset(GENERAL)
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -178,16 +196,12 @@ class Player:
             asyncio.create_task(self._collection.run()),
         ]
         for unfinished in found:
-            match = Match(MatchSheet.of(unfinished.start), self._pools, self._match_options, found=unfinished)
-            if match.overdue:
-                match.abort()
-                continue
-            self._matches[match.match_id] = match
-            match.resume()
-            log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
+            await self._take_up(unfinished)
 
     async def close(self) -> None:
         """Ends all work. Running matches stay in the journal."""
+        if self._looking is not None:
+            self._upkeep.append(self._looking)
         for task in self._upkeep:
             task.cancel()
         await asyncio.gather(*self._upkeep, return_exceptions=True)
@@ -205,7 +219,12 @@ class Player:
         if problem := self._pools.search.problem:
             problems.append(problem)
         status = {"status": "degraded" if problems else "ok", "problems": problems}
-        state = {**status, **self.statistics.health(), "available": self.available, "kernels": sorted(self.kernels)}
+        state = {
+            **status,
+            **self.statistics.health(),
+            "available": self.is_available(),
+            "kernels": sorted(self.kernels),
+        }
         return "application/json", json.dumps(state).encode()
 
     async def metrics(self) -> tuple[str, bytes]:
@@ -213,28 +232,36 @@ class Player:
         text = await asyncio.to_thread(self.statistics.exposition)
         return "text/plain; version=0.0.4; charset=utf-8", text
 
-    async def handle(self, message: messages.Message, received: Received) -> messages.Reply:
-        """Returns the reply to a message, in time."""
+    async def handle(self, message: messages.Message | MatchSheet, received: Received) -> messages.Reply:
+        """Returns the reply to a prepared message, in time."""
         match message:
+            case MatchSheet():
+                return await self._start(message, received)
             case messages.Info():
-                return messages.Status(NAME, "available" if self.available else "busy", "alien")
+                return messages.Status(
+                    NAME, "available" if self.is_available(group_of(received.peer)) else "busy", "alien"
+                )
             case messages.Ping() | messages.Preview():
                 return messages.Ready()
             case messages.Start():
-                return await self._start(message, received)
+                return await self.handle(prepared(message), received)
         kind, name = type(message).__name__.upper(), message.match_id
+        if name not in self._matches:
+            await self._look_again()
         running = self._matches.get(name)
         if running is None:
-            log.error("%s: %s from %s for an unknown match: answered busy", name, kind, received.peer)
-            return messages.Busy()
+            text = "%s: %s from %s for an unknown match: answered busy"
+            return self._refuse(received, text, name, kind, received.peer)
+        if self._is_foreign(running, received):
+            return self._refuse(received, _FOREIGN, name, kind, received.peer)
         match message:
             case messages.Abort():
                 self._drop(running)
                 log.info("%s: aborted by the manager", name)
                 return messages.Aborted()
             case _ if exceeds((message.moves or (), message.percepts or ()), MOST_TOKENS):
-                log.error("%s: %s from %s with an endless move: answered busy", name, kind, received.peer)
-                return messages.Busy()
+                text = "%s: %s from %s with an endless move: answered busy"
+                return self._refuse(received, text, name, kind, received.peer)
             case messages.Stop():
                 del self._matches[name]
                 self._ending.append(running)
@@ -247,34 +274,30 @@ class Player:
             case messages.Play():
                 return messages.MoveReply(await running.play(message, received.at, received.round_trip))
 
-    async def _start(self, message: messages.Start, received: Received) -> messages.Reply:
-        name = message.match_id
-        sheet = await MatchSheet.read(message)
-        message = sheet.start
+    async def _start(self, sheet: MatchSheet, received: Received) -> messages.Reply:
+        message, name, peer = sheet.start, sheet.start.match_id, group_of(received.peer)
         running = self._matches.get(name)
+        if running is not None and self._is_foreign(running, received):
+            return self._refuse(received, _FOREIGN, name, "START", received.peer)
         if running is not None and running.start_message != message:
             if running.start_message.rules == message.rules and running.start_message.role != message.role:
-                log.error("%s: START refused: the match is being played in another role", name)
-                return messages.Busy()
-            log.warning("%s: START of another match with the same name: the old one is dropped", name)
+                return self._refuse(received, "%s: START refused: the match is being played in another role", name)
+            text = "%s: START of another match with the same name: the old one is dropped"
+            self._log.tell(peer, logging.WARNING, text, name)
             self._drop(running)
             running = None
         if running is None:
+            self._make_room(peer)
             if len(self._matches) >= self._options.workers:
-                silent = sorted((match for match in self.matches if match.yields), key=lambda match: match.heard)
-                self._drop_silent(silent[:1])
-            if len(self._matches) >= self._options.workers:
-                log.error("%s: START refused: all %d places are taken", name, self._options.workers)
                 self.statistics.refused += 1
-                return messages.Busy()
+                return self._refuse(received, "%s: START refused: all %d places are taken", name, self._options.workers)
             self._end_all_but(self._options.workers - len(self._matches))
-            journal = self._journal.match(name) if self._journal is not None else None
-            running = self._matches[name] = Match(sheet, self._pools, self._match_options, journal)
+            journal = self._journal.match(name, peer) if self._journal is not None else None
+            running = self._matches[name] = Match(sheet, self._pools, self._match_options, journal, peer=peer)
             clocks = f"{message.start_clock} s and {message.play_clock} s"
             log.info("%s: START from %s: %d statements, clocks %s", name, received.peer, len(message.rules), clocks)
         if running.starts >= MOST_STARTS:
-            log.warning("%s: START repeated too often: answered busy", name)
-            return messages.Busy()
+            return self._refuse(received, "%s: START repeated too often: answered busy", name)
         ready = await running.start(received.at)
         if not ready:
             if self._matches.get(name) is running:
@@ -282,11 +305,69 @@ class Player:
             return messages.Busy()
         return messages.Ready()
 
+    async def _take_up(self, unfinished: UnfinishedMatch) -> None:
+        """Goes on with a match of the journal."""
+        sheet = await asyncio.to_thread(MatchSheet.of, unfinished.start)
+        match = Match(sheet, self._pools, self._match_options, found=unfinished)
+        if match.overdue:
+            match.abort()
+            return
+        self._matches[match.match_id] = match
+        match.resume()
+        log.info("%s: taken up again at turn %d", match.match_id, match.turn_number)
+
+    async def _look_again(self) -> None:
+        """Takes up matches of a journal that could not be read when the server began, if it has come back.
+
+        However many ask, there is one look at a time, and not all the time.
+        """
+        if self._journal is None or self._journal.complete:
+            return
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(self._journal))
+        await asyncio.shield(self._looking)
+
+    async def _look(self, journal: Journal) -> None:
+        await asyncio.sleep(self._looked + LOOK_SECONDS - now())
+        self._looked = now()
+        running = set(self._matches)
+        found = await asyncio.to_thread(lambda: list(journal.unfinished(Moment.present(), running)))
+        for unfinished in sorted(found, key=lambda unfinished: unfinished.silence):
+            if unfinished.start.match_id in self._matches:
+                continue
+            if not self._has_place(unfinished.peer):
+                log.error("%s: cannot be taken up again: all places are taken", unfinished.start.match_id)
+                journal.complete = False
+                continue
+            self._make_room(unfinished.peer)
+            self._end_all_but(self._options.workers - len(self._matches))
+            await self._take_up(unfinished)
+
+    def _is_foreign(self, match: Match, received: Received) -> bool:
+        """Returns whether a message comes from somebody whom the match does not listen to."""
+        return self._options.bind_manager and match.peer not in ("", group_of(received.peer))
+
+    def _refuse(self, received: Received, text: str, *arguments: object) -> messages.Reply:
+        """Answers busy, and says why in the log."""
+        self._log.tell(group_of(received.peer), logging.ERROR, text, *arguments)
+        return messages.Busy()
+
     def _next_due(self) -> Instant | None:
         return min((match.due for match in self._matches.values() if match.due is not None), default=None)
 
-    def _free(self) -> bool:
-        return sum(not match.yields for match in self._matches.values()) < self._options.workers
+    def _has_place(self, peer: str) -> bool:
+        """Returns whether a START of a peer would get a place."""
+        most = self._options.workers
+        return len(self._matches) < most or yielding(self.matches, peer, most) is not None
+
+    def _make_room(self, peer: str) -> None:
+        """Drops a match that yields to another one of a peer, if all places are taken."""
+        most = self._options.workers
+        match = yielding(self.matches, peer, most) if len(self._matches) >= most else None
+        if match is not None:
+            silence = now() - match.heard
+            log.warning("%s: nothing heard of its manager for %.0f s, others wait: dropped", match.match_id, silence)
+            self._drop(match)
 
     def _end_all_but(self, most: int) -> None:
         """Ends stopped matches that still wait for their results, but for the newest `most`."""
@@ -298,19 +379,16 @@ class Player:
         self._matches.pop(match.match_id, None)
         match.abort()
 
-    def _drop_silent(self, matches: Iterable[Match]) -> None:
-        """Drops those matches of which nothing was heard for too long."""
-        for match in matches:
-            log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
-            self._drop(match)
-
     def _renew_kernels(self) -> None:
         self._upkeep.append(asyncio.create_task(self._kernels.renew()))
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            self._drop_silent([match for match in self.matches if match.overdue])
+            for match in self.matches:
+                if match.overdue:
+                    log.warning("%s: nothing heard of its manager for long: dropped", match.match_id)
+                    self._drop(match)
 
 
 async def serve(
@@ -336,9 +414,11 @@ async def serve(
 
     page = None
     if player.gallery is not None:
-        page = Page(player.gallery, everyone_allowed=bool(options.allow), records=options.records)
+        named, here = bool(options.allow), options.local_page
+        page = Page(player.gallery, everyone_allowed=named, here=here, records=options.records)
     app = make_app(
         player.handle,
+        prepare=prepared,
         max_body=MAX_MESSAGE,
         cleanup_ctx=[playing],
         allow=gatekeeper(options.allow),
@@ -359,7 +439,9 @@ async def serve(
         log.info("listening on %s (process %d)", address_of(host, port), os.getpid())
         if page is not None:
             shown = page_host(host)
-            if gatekeeper(options.allow)("127.0.0.1" if shown == "localhost" else shown):
+            if not (options.allow or options.local_page):
+                log.info("matches are shown to nobody: name addresses with --allow")
+            elif gatekeeper(options.allow)("127.0.0.1" if shown == "localhost" else shown):
                 log.info("matches are shown at %s/", address_of(shown, port))
             else:
                 log.info("matches are shown to the addresses given with --allow, at port %d", port)
@@ -388,6 +470,6 @@ async def _give_pulse() -> None:
 
 
 async def _announce(player: Player) -> None:
-    while not player.available:
+    while not player.is_available():
         await asyncio.sleep(0.05)
     log.info("available")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import cast
 
 from agent.playing.messages import MOST_SHOWN, PackedRules
 from games.gdl.rules.surface import has_imperfect_information, named_moves
 from games.machine import Term
-from protocol.messages import Start
+from protocol.messages import Message, Start
 from protocol.spelling import Spelling
 
 MOST_TOKENS = 2000
@@ -19,9 +17,6 @@ fewer."""
 
 MOST_ROLES = 100
 """Most roles that are shown; games in use have up to ten."""
-
-_READER = ThreadPoolExecutor(1, "sheets")
-"""A thread of their own: many long sheets must not delay the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +51,10 @@ class MatchSheet:
             roles if start.role in roles[:MOST_ROLES] and len(roles) <= MOST_ROLES else (start.role,),
         )
 
-    @classmethod
-    async def read(cls, start: Start) -> MatchSheet:
-        """Walks through the rules, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(_READER, cls.of, start)
+
+def prepared(message: Message) -> Message | MatchSheet:
+    """Returns a message as the player takes it: with a START's rules walked through."""
+    return MatchSheet.of(message) if isinstance(message, Start) else message
 
 
 def exceeds(term: Term, most: int) -> bool:

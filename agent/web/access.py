@@ -24,6 +24,11 @@ HOW_TO_ALLOW = (
     "or look at it on the machine itself, for instance through `ssh -L 9147:localhost:9147`.\n"
 )
 
+ONLY_NAMED = (
+    "This page is shown to named addresses alone, also on the machine itself, as anybody may seem to be there:\n"
+    "start it with `--allow {address}`, and `--allow` of each manager, as all others are refused then.\n"
+)
+
 
 def is_loopback(address: str | None) -> bool:
     """Returns whether an address is this machine's; None is that of a Unix socket."""
@@ -48,12 +53,19 @@ class Access:
     """Access to one site."""
 
     def __init__(
-        self, *, everyone_allowed: bool = False, players: Collection[Network] = (), token: str | None = None
+        self,
+        *,
+        everyone_allowed: bool = False,
+        here: bool = True,
+        players: Collection[Network] = (),
+        token: str | None = None,
     ) -> None:
-        """`everyone_allowed` is whether all requests that get here come from explicitly allowed addresses; `players`
-        are addresses that may act, too, as if they were here. A `token` is given where another process shows the page.
+        """`everyone_allowed` is whether all requests that get here come from explicitly allowed addresses; `here` is
+        whether this machine's own addresses are trusted: not where others may seem to come from them. `players` are
+        addresses that may act, too, as if they were here. A `token` is given where another process shows the page.
         """
         self._everyone_allowed = everyone_allowed
+        self._here = here
         # Without networks, a gatekeeper lets all pass.
         self._plays = gatekeeper(players) if players else lambda address: False
         self.token = secrets.token_urlsafe(24) if token is None else token
@@ -68,10 +80,11 @@ class Access:
         if whose := stranger(request):
             raise web.HTTPForbidden(text=f"Only the page itself may ask for this, not {whose}.\n")
         if not (self._everyone_allowed or self._may_act(request)):
-            raise web.HTTPForbidden(text=HOW_TO_ALLOW.format(address=peer_of(request)))
+            how = HOW_TO_ALLOW if self._here else ONLY_NAMED
+            raise web.HTTPForbidden(text=how.format(address=peer_of(request)))
 
     def _may_act(self, request: web.Request) -> bool:
-        return is_here(request) or self._plays(peer_of(request))
+        return (self._here and is_here(request)) or self._plays(peer_of(request))
 
     def check_action(self, request: web.Request) -> None:
         """Raises `HTTPForbidden` for a request that may not change anything."""

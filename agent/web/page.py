@@ -25,13 +25,15 @@ SAVING_SECONDS = 2.0
 class Page:
     """Passes requests on to a site, which the first of them creates."""
 
-    def __init__(self, gallery: Gallery, *, everyone_allowed: bool, records: Path | None) -> None:
-        """`everyone_allowed` says whether all who may ask at all were allowed by name.
+    def __init__(self, gallery: Gallery, *, everyone_allowed: bool, records: Path | None, here: bool = True) -> None:
+        """`everyone_allowed` says whether all who may ask at all were allowed by name; `here` whether this machine's
+        own addresses may, too.
 
         `records` is a folder of further matches to show; this server's matches are added to it when they are over.
         """
         self._gallery = gallery
         self._everyone_allowed = everyone_allowed
+        self._here = here
         self._records = records
         self._site: Site | None = None
         self._saving: set[asyncio.Task[None]] = set()
@@ -52,7 +54,7 @@ class Page:
         from agent.web.site import Site
 
         records = None if self._records is None else Records([self._records], MOST_BYTES_BESIDE_MATCHES)
-        access = Access(everyone_allowed=self._everyone_allowed)
+        access = Access(everyone_allowed=self._everyone_allowed, here=self._here)
         return Site(self._gallery, title="ggp-agent serve", access=access, records=records)
 
     def _save(self, transcript: Transcript) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from aiohttp import web
 
-from protocol import server
+from protocol import server, sparing_log
 from protocol.messages import Abort, Dialect, Info, Message, MoveReply, Ping, Play, Ready, Reply, Start, parse
 from protocol.server import make_app, make_runner
 from protocol.terms import TextError, TextPosition
@@ -155,6 +155,16 @@ async def test_junk_is_answered_busy(player: Any, body: bytes, reason: str, capl
     assert "\n" not in record.message
 
 
+async def test_flood_of_junk_is_a_line(
+    player: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Further malformed messages of a peer are only counted for a while, whatever is wrong with them."""
+    monkeypatch.setattr(sparing_log, "FIRST_PAUSE", 600.0)
+    for number in range(12):
+        assert (await player.post(b"hello%d" % number)).body == b"busy"
+    assert len(caplog.records) == 1
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "br", "klingon"])
 async def test_content_encoding_does_not_matter(player: Any, encoding: str) -> None:
     """No manager compresses: a body is read as it comes, whatever encoding its header claims."""
@@ -272,8 +282,11 @@ async def test_silent_connection_is_ended(monkeypatch: pytest.MonkeyPatch) -> No
     await runner.cleanup()
 
 
-async def test_only_allowed_addresses_are_answered(caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_allowed_addresses_are_answered(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Others get no answer, and are logged once."""
+    monkeypatch.setattr(sparing_log, "FIRST_PAUSE", 600.0)
     served = ServedPlayer()
     runner = make_runner(make_app(served.handle, allow=lambda address: address != "127.0.0.1"))
     await runner.setup()

@@ -8,13 +8,15 @@ import io
 import json
 import logging
 import re
+import shutil
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -23,9 +25,13 @@ from agent import json_lines
 from agent.commands.serve import add
 from agent.kernels import progress
 from agent.search.kernel_groups import CIRCUIT, TREE, playing
+from agent.serving import player
+from agent.serving.journal import Journal, UnfinishedMatch
 from agent.serving.player import Player, ServeOptions, serve
 from agent.serving.supervisor import listen
 from games import kernel_cache
+from protocol.messages import Busy, Dialect, Play
+from protocol.server import Received
 from tests.agent.serving.virtual import FakeKeeper, FakePool, FakeSearch, fake_player
 
 START = "(START m x ((role x) (role y) (legal x a) (legal x b) (legal y c)) 600 600)"
@@ -52,11 +58,11 @@ class Served:
         self.handlers: dict[int, Callable[[], None]] = {}
         """Those of signals."""
 
-    async def ask(self, text: str, path: str | None = None) -> tuple[int, str]:
-        """Returns status and body of the reply to a message, or to a GET of a path."""
+    async def ask(self, text: str, path: str | None = None, peer: str = "127.0.0.1") -> tuple[int, str]:
+        """Returns status and body of the reply to a message, or to a GET of a path, from an address of this machine."""
         url = f"http://127.0.0.1:{self.port}{path or '/'}"
         async with (
-            aiohttp.ClientSession() as session,
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(local_addr=(peer, 0))) as session,
             session.post(url, data=io.BytesIO(text.encode())) if path is None else session.get(url) as reply,
         ):
             return reply.status, await reply.text()
@@ -193,6 +199,34 @@ async def test_page_is_shown_unless_switched_off(pool: FakePool, page: bool) -> 
         assert ('"game"' in (await server.ask("", "/page/matches"))[1]) == page
 
 
+@pytest.mark.parametrize(("allow", "status"), [("", 403), ("127.0.0.0/8", 200)])
+async def test_page_is_shown_to_named_addresses_alone(
+    pool: FakePool, allow: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a container, everybody may seem to be on this machine."""
+    caplog.set_level(logging.INFO)
+    named = (ip_network(allow),) if allow else ()
+    async with served(ServeOptions(local_page=False, allow=named)) as server:
+        assert (await server.ask("", "/page/matches"))[0] == status
+        assert (await server.ask(START))[1] == "ready"
+    assert ("matches are shown to nobody" in caplog.text) == (status == 403)
+
+
+@pytest.mark.parametrize("bind", [True, False])
+async def test_match_belongs_to_its_manager_also_after_a_restart(
+    pool: FakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bind: bool
+) -> None:
+    """Without `--bind-manager`, whoever knows the name of a match may go on with it."""
+    monkeypatch.setattr(json_lines, "PATIENCE", 600.0)
+    options = ServeOptions(journal=tmp_path, bind_manager=bind)
+    async with served(options) as server:
+        assert await server.ask(START) == (200, "ready")
+    async with served(options) as server:
+        assert await server.ask("(PLAY m NIL)", peer="127.0.0.2") == (200, "busy" if bind else "b")
+        assert await server.ask("(PLAY m NIL)") == (200, "b")
+        assert await server.ask("(ABORT m)", peer="127.0.0.2") == (200, "busy" if bind else "aborted")
+
+
 async def test_enormous_rulesheet_is_refused(pool: FakePool, caplog: pytest.LogCaptureFixture) -> None:
     """More than a megabyte of rules is not even read; the next message is."""
     async with served(ServeOptions()) as server:
@@ -226,6 +260,70 @@ def test_restarted_server_plays_on_without_a_journal(pool: FakePool, tmp_path: P
     with pytest.raises(OSError, match="exists"):
         Player(ServeOptions(journal=tmp_path / "journal"))
     Player(ServeOptions(journal=tmp_path / "journal", restarts=1))
+
+
+@pytest.mark.parametrize("there", ["file", "nothing"])
+async def test_journal_that_comes_back_is_looked_at_again(
+    pool: FakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    """Matches are answered busy while their folder cannot be read or is not there, and then played on, with the
+    places that there are."""
+    monkeypatch.setattr(json_lines, "PATIENCE", 600.0)
+    monkeypatch.setattr(player, "LOOK_SECONDS", 0.0)
+    folder, aside = tmp_path / "journal", tmp_path / "aside"
+    async with served(ServeOptions(journal=folder)) as server:
+        for message in (START, "(PLAY m NIL)", "(PLAY m (b c))"):
+            await server.ask(message)
+        (file,) = folder.iterdir()
+        async with asyncio.timeout(120):
+            # The last lines, which no answer waits for.
+            while '"turn": 1, "answer"' not in file.read_text() or '"turn": 1, "disputed"' not in file.read_text():
+                await asyncio.sleep(0.01)
+    folder.rename(aside)
+    if there == "file":
+        folder.touch()
+    async with served(ServeOptions(journal=folder, restarts=1, workers=1)) as server:
+        assert await server.ask("(PLAY m (a c))") == (200, "busy")
+        assert await server.ask(START.replace(" m ", " new ")) == (200, "ready")
+        shutil.rmtree(folder) if there == "nothing" else folder.unlink()
+        aside.rename(folder)
+        assert await server.ask("(PLAY m (a c))") == (200, "busy")
+        assert await server.ask("(ABORT new)") == (200, "aborted")
+        assert await server.ask("(PLAY m (a c))") == (200, "b")
+        assert await server.ask("(ABORT m)") == (200, "aborted")
+    assert list(folder.iterdir()) == []
+
+
+async def test_unknown_matches_cause_no_work_on_the_disk(
+    pool: FakePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the journal could be read there is no further look, else one for all that ask meanwhile, and not at once
+    another one."""
+    looks = 0
+    whole = Journal.unfinished
+
+    def unfinished(journal: Journal, *arguments: Any) -> Iterator[UnfinishedMatch]:
+        nonlocal looks
+        looks += 1
+        return whole(journal, *arguments)
+
+    monkeypatch.setattr(Journal, "unfinished", unfinished)
+    monkeypatch.setattr(player, "LOOK_SECONDS", 600.0)
+    async with served(ServeOptions(journal=tmp_path)) as server:
+        for _ in range(5):
+            assert await server.ask("(PLAY x NIL)") == (200, "busy")
+        assert looks == 1
+    (tmp_path / "file").touch()
+    without = Player(ServeOptions(journal=tmp_path / "file", restarts=1))
+    await without.open()
+    asked = Play("x"), Received(0.0, Dialect(), "192.0.2.1")
+    assert await asyncio.gather(*(without.handle(*asked) for _ in range(5))) == [Busy()] * 5
+    assert looks == 3
+    further = asyncio.create_task(without.handle(*asked))
+    assert await asyncio.wait({further}, timeout=0.1) == (set(), {further})
+    assert looks == 3
+    further.cancel()
+    await without.close()
 
 
 class Compiling(FakeKeeper):

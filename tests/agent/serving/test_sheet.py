@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from agent.serving import sheet
-from agent.serving.sheet import MatchSheet, exceeds
+from agent.serving.sheet import MatchSheet, exceeds, prepared
 from protocol.kif import read_rulesheet
 from protocol.messages import Start
 
 RULES = read_rulesheet("(role Robot) (role x) (legal Robot (go 1)) (<= (legal Robot (go ?p)) (true (at ?p)))")
 
 
-async def test_rules_are_walked_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Role, moves and kind of game are known then; the event loop does not wait for it."""
-    threads: list[threading.Thread] = []
-    monkeypatch.setattr(sheet, "named_moves", lambda *_: threads.append(threading.current_thread()) or ["a"])
-    read = await MatchSheet.read(Start("m", "ROBOT", RULES, 9, 9))
-    assert (read.start.role, read.roles, read.named, read.imperfect) == ("Robot", ("Robot", "x"), ("a",), False)
-    assert threads[0] is not threading.main_thread()
+def test_rules_are_walked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Role, moves and kind of game are known then."""
+    read = prepared(Start("m", "ROBOT", RULES, 9, 9))
+    assert isinstance(read, MatchSheet)
+    moves = (("go", "1"),)
+    assert (read.start.role, read.roles, read.named, read.imperfect) == ("Robot", ("Robot", "x"), moves, False)
     monkeypatch.setattr(sheet, "MOST_ROLES", 1)
     assert MatchSheet.of(Start("m", "x", RULES, 9, 9)).roles == ("x",)
     assert MatchSheet.of(Start("m", "nobody", RULES, 9, 9)).roles == ("nobody",)
