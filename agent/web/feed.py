@@ -1,10 +1,12 @@
-"""The thoughts of another agent about a match, to be shown on the referee's page."""
+"""The thoughts of another agent about a match, to be shown on the referee's page.
+
+The other agent may be anybody's: what it tells is bounded, and read in a thread.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
 
 import aiohttp
 
@@ -21,7 +23,7 @@ RETRY_SECONDS = 1.0
 ALL_SECONDS = 5.0
 """Seconds for fetching everything at the end."""
 
-MOST_MESSAGE = 1 << 24
+MOST_MESSAGE = 1 << 22
 """Most bytes of what a page tells at once."""
 
 _BROKEN = (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError)
@@ -61,13 +63,15 @@ class Feed:
             async with asyncio.timeout(ALL_SECONDS), aiohttp.ClientSession() as session:
                 key = await self._key(session)
                 async with session.get(f"{self._url}/page/matches/{key}") as response:
-                    self._take(await response.json(loads=bounded_json.loads))
+                    _, thoughts = await asyncio.to_thread(self._read, await _text(response))
+                    self._take(thoughts)
         except (*_BROKEN, TimeoutError) as error:
             log.debug("cannot ask %s: %s", self._url, error)
 
     async def _key(self, session: aiohttp.ClientSession) -> str:
         async with session.get(f"{self._url}/page/matches") as response:
-            matches = (await response.json(loads=bounded_json.loads))["matches"]
+            text = await _text(response)
+        matches = (await asyncio.to_thread(bounded_json.loads, text))["matches"]
         return next(str(match["key"]) for match in matches if match["game"] == self._match_id)
 
     async def _stream(self, session: aiohttp.ClientSession) -> None:
@@ -75,20 +79,36 @@ class Feed:
         key = await self._key(session)
         async with session.ws_connect(f"{self._url}/page/matches/{key}", max_msg_size=MOST_MESSAGE) as socket:
             while self._gallery.watched and self._match_id == match_id:
-                view = await socket.receive_json(loads=bounded_json.loads)
-                self._take(view)
-                if view["outcome"] != "running":
+                running, thoughts = await asyncio.to_thread(self._read, await socket.receive_str())
+                self._take(thoughts)
+                if not running:
                     return
 
-    def _take(self, view: dict[str, Any]) -> None:
-        if view["game"] != self._match_id:
-            return
-        for step in view["steps"]:
+    def _read(self, text: str) -> tuple[bool, dict[int, Thinking]]:
+        """Returns whether the match goes on, and the thoughts by ply, from the data of the player's page."""
+        view = bounded_json.loads(text)
+        thoughts = {}
+        for step in view["steps"] if view["game"] == self._match_id else ():
             ply = self._begun + int(step["ply"])
-            if ply >= len(self._transcript.positions):
-                continue
-            position = self._transcript.positions[ply]
             for thought in step["thinking"].values():
-                position.thinking[self._role] = Thinking.from_json(thought, self._spelling)
-            if step["thinking"]:
-                self._transcript.touch(position)
+                if 0 <= ply < len(self._transcript.positions):
+                    thoughts[ply] = Thinking.from_json(thought, self._spelling)
+        return view["outcome"] == "running", thoughts
+
+    def _take(self, thoughts: dict[int, Thinking]) -> None:
+        positions = self._transcript.positions
+        for ply, thinking in thoughts.items():
+            # Moves may have been taken back meanwhile.
+            if ply < len(positions):
+                positions[ply].thinking[self._role] = thinking
+                self._transcript.touch(positions[ply])
+
+
+async def _text(response: aiohttp.ClientResponse) -> str:
+    """Returns the text of an answer. Raises `ValueError` for more than a page tells at once."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > MOST_MESSAGE:
+            raise ValueError(f"more than {MOST_MESSAGE} bytes")
+    return body.decode()

@@ -66,7 +66,7 @@ def behave(pipe: Connection, conduct: str) -> None:
     if conduct == "floods":
         pipe.send_bytes(bytes(MOST_STATES + MOST_TERMS + 1))
     if conduct == "is slow":
-        time.sleep(1.0)
+        time.sleep(3.0)
     if conduct in ("answers", "hangs", "is slow"):
         channel.send(Warm(0.0))
     while conduct == "loops":
@@ -174,6 +174,7 @@ async def test_search_that_does_not_get_to_run_is_waited_for(
     start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a starved machine: however long it takes to get warm, it uses no more CPU time than it should."""
+    monkeypatch.setattr(pools, "WARM_SECONDS", 2.0)
     monkeypatch.setattr(pools, "SILENT_AFTER", 0.05)
     monkeypatch.setattr(watchdog, "state_of", lambda pid: "R")
     children = start("is slow")

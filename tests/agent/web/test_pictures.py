@@ -5,12 +5,14 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from agent.web import pictures
 from agent.web.pictures import Pictures
+from agent.web.records import write_record
 from agent.web.transcript import Transcript
 from games import rulesheets
 from games.machine import Term
@@ -76,6 +78,27 @@ async def test_rules_that_explode_cost_one_match_its_positions(
     other = taken_up(read_rulesheet(rulesheets.text("tic_tac_toe")), "other")
     assert (await drawn.draw(other, 0))["known"] is True
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 << 10
+
+
+async def test_record_with_rules_that_explode_is_listed(
+    drawn: Pictures, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """Its facts are, by another child, which looks through its rules no more; other records are drawn."""
+    monkeypatch.setattr(pictures, "MEMORY_BYTES", 32 << 20)
+    monkeypatch.setattr(pictures, "MOST_SECONDS_READING", PATIENCE)
+    shown = []
+    for name, source in (("huge", HUGE), ("other", rulesheets.text("tic_tac_toe"))):
+        record = taken_up(read_rulesheet(source), name)
+        record.end("aborted")
+        write_record(tmp_path / name, record.as_json())
+        version = tmp_path / name, 0, (tmp_path / name).stat().st_size
+        shown.append([await drawn.draw_record(version, ply) for ply in (0, 2)])
+    huge, other = shown
+    assert [position["known"] for position in huge + other] == [False, True, True, True]
+    assert huge[1]["rest"]
+    assert huge[1]["svg"] == []
+    assert other[0]["svg"]
+    assert caplog.text.count("MiB of memory") == 1
 
 
 async def test_work_that_does_not_end_is_given_up(

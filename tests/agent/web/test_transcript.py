@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from agent.record import match as matches
 from agent.record.thinking import MOST_SAMPLES, Thinking
 from agent.search.engine import Candidate, Opinion, Score
+from agent.web import feed as feeds
 from agent.web import gallery as galleries
 from agent.web import records as record_files
 from agent.web import transcript as transcripts
-from agent.web.feed import Feed
+from agent.web.feed import MOST_MESSAGE, Feed
 from agent.web.gallery import Gallery
 from agent.web.records import (
     HEAD_BYTES,
@@ -32,6 +35,8 @@ from agent.web.records import (
 from agent.web.transcript import Transcript
 from protocol.scramble import make_scrambler
 from protocol.terms import footprint
+from tests.loop_work import LoopWork
+from tests.processes import PATIENCE
 
 from .conftest import served
 
@@ -353,3 +358,38 @@ async def test_feed_takes_over_what_a_scrambled_player_thinks() -> None:
         await feed.take_all()
         assert 1 in shown.positions[3].thinking
     await feed.take_all()
+
+
+@pytest.mark.parametrize("size", [2 << 20, 1 << 30])
+async def test_feed_of_anybody_is_read_beside_the_event_loop(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much another agent's page tells: beyond a bound nothing is taken, or kept."""
+    monkeypatch.setattr(feeds, "ALL_SECONDS", PATIENCE)
+    steps = b",".join([json.dumps({"ply": 0, "thinking": {"0": thought().as_json()}}).encode()] * 100)
+    sent = 0
+
+    async def tell(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        if request.path.endswith("matches"):
+            return web.json_response({"matches": [{"game": "match.1", "key": "k"}]})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b'{"game": "match.1", "outcome": "running", "steps": [')
+        while sent < size:
+            sent += len(steps) + 1
+            await response.write(steps + (b"," if sent < size else b"]}"))
+            await asyncio.sleep(0)
+        return response
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", tell)
+    gallery = Gallery()
+    shown = new_transcript(gallery.new_key("match.1"), "match.1")
+    work = LoopWork()
+    async with TestServer(app) as server:
+        feed = Feed(str(server.make_url("")).rstrip("/"), 1, shown, gallery, lambda term: term)
+        feed.follow("match.1", 0)
+        with work.counted(monkeypatch):
+            await feed.take_all()
+    assert bool(shown.positions[0].thinking) == (size < MOST_MESSAGE)
+    assert sent < 100 << 20
+    assert work.most < 20_000, f"{work.most:,}, most of it in {work.where}"

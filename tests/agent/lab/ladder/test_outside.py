@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import CommandError, InputError
-from agent.lab.ladder import named
+from agent.lab.ladder import named, uci
 from agent.lab.ladder.kept import kept_values
 from agent.lab.ladder.named import make_outside
 from agent.lab.ladder.rules import check_rules
@@ -21,6 +23,7 @@ from protocol.kif import read_one
 from tests.agent.lab.ladder import games
 from tests.agent.lab.ladder.games import HEAP, RACE, HeapEngine
 from tests.matches import interpreter_of
+from tests.processes import PATIENCE, runs, until
 
 FAKE = Path(__file__).with_name("fake_uci.py")
 
@@ -139,6 +142,37 @@ def test_a_command_may_end_in_the_name_of_a_python_file() -> None:
         assert engine.name == Path(sys.executable).name
     with pytest.raises(CommandError, match='engine "x failed: ValueError: No closing quotation'):
         make_outside('engine "x', {})
+
+
+SILENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+open(sys.argv[1], "w").write(str(child.pid) + "\\n")
+child.wait()
+"""
+"""An engine that starts another one, and says nothing."""
+
+
+def test_an_engine_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ended, with all that it has started."""
+    monkeypatch.setattr(uci, "SILENT_SECONDS", 2.0)
+    told = tmp_path / "child"
+    with pytest.raises(CommandError, match="has said nothing for 2 s"):
+        UciEngine([sys.executable, "-c", SILENT, str(told)], {})
+    # On a busy machine it may not have got that far.
+    until(lambda: not (told.exists() and told.read_text() and runs(int(told.read_text()))))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_engine_ends_with_a_series_that_is_interrupted_at_its_start(number: signal.Signals, tmp_path: Path) -> None:
+    """Also one that reads nothing, and what it has started."""
+    told = tmp_path / "child"
+    code = f"from agent.lab.ladder.uci import UciEngine; UciEngine({[sys.executable, '-c', SILENT, str(told)]!r}, {{}})"
+    series = subprocess.Popen([sys.executable, "-c", code], cwd=FAKE.parents[4], stderr=subprocess.DEVNULL)
+    until(lambda: told.exists() and told.read_text().endswith("\n"))
+    series.send_signal(number)
+    series.wait(PATIENCE)
+    until(lambda: not runs(int(told.read_text())))
 
 
 def test_options_that_an_engine_lacks_are_refused(fake: StartFake) -> None:
