@@ -20,7 +20,7 @@ from agent import bounded_json
 from agent.lobby.child import Child
 from agent.record.match import PlayerError, new_match_id
 from agent.search.levels import PREFIX
-from agent.web.access import TOKEN_HEADER
+from agent.web.access import TOKEN_HEADER, new_token
 from agent.web.feed import MOST_MESSAGE
 from agent.web.records import record_key
 from agent.web.site import SECURITY, Send
@@ -104,15 +104,13 @@ class MatchProcess:
         hosts: Hosts,
         records: Path,
         memory: Path | None,
-        token: str,
         changed: Callable[[str], None],
     ) -> None:
         """`hosts` has processes for matches. `records` is the folder of the match's record, `memory` that of agents'
-        learning memory, `token` that of the lobby's page; `changed(key)` is called when the page has something new to
-        show."""
+        learning memory; `changed(key)` is called when the page has something new to show."""
         self.plan = plan
         self._memory = memory
-        self._token = token
+        self._token = new_token()
         self._changed = changed
         self._match_id = new_match_id(plan.name)
         self._record = records / f"{self._match_id}-{secrets.token_hex(3)}.json"
@@ -139,6 +137,7 @@ class MatchProcess:
         self._session = aiohttp.ClientSession(
             "http://localhost",
             connector=aiohttp.UnixConnector(str(self._socket), limit=0),
+            headers={TOKEN_HEADER: self._token},
             timeout=aiohttp.ClientTimeout(total=None),
         )
         self._running = asyncio.create_task(self._run())
@@ -165,9 +164,8 @@ class MatchProcess:
         if self.over.is_set():
             # While the request was read.
             return None
-        headers = {TOKEN_HEADER: self._token} if body is not None else None
         try:
-            async with self._session.request(request.method, request.rel_url, data=body, headers=headers) as answer:
+            async with self._session.request(request.method, request.rel_url, data=body) as answer:
                 if answer.status == web.HTTPServiceUnavailable.status_code:
                     raise ConnectionResetError("the page ends")
                 told = {name: answer.headers[name] for name in FORWARDED if name in answer.headers}

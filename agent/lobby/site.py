@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, is_so
 from agent.web.transcript import Transcript
 from games import kernel_cache, rulesheets
 from protocol.client import given_twice
-from protocol.server import Network
 
 MOST_SHEET_BYTES = 1 << 20
 """Largest rulesheet, in bytes of UTF-8."""
@@ -34,8 +33,8 @@ MOST_SHEET_BYTES = 1 << 20
 MOST_SHEET_BODY = 2 * MOST_SHEET_BYTES + (1 << 14)
 """Largest request with a rulesheet, in bytes: JSON spells some characters with more bytes."""
 
-MOST_RECORD_BYTES = 16 << 20
-"""Largest record that can be opened, in bytes."""
+MOST_RECORD_BYTES = 6 << 20
+"""Largest record that can be opened, in bytes; a page's requests may hold some more (`protocol.connections`)."""
 
 MOST_OPENED = 20
 """Number of opened records kept; the oldest go first."""
@@ -62,19 +61,19 @@ class LobbySite(Site):
         opened: Path,
         *,
         memory: Path | None = None,
+        access: Access,
         given: tuple[str, str] | None = None,
-        allowed: Collection[Network] = (),
         ahead: bool = True,
     ) -> None:
         """`records` is the folder of this lobby's matches, `opened` an empty one for records that are opened on the
-        page, `memory` that of the agents' learning memory, None for none. `given` are the name and text of the sheet of
-        the command line. The addresses `allowed` may act, too. `ahead` is whether kernels are compiled, and a process
-        is started, before a match needs them."""
+        page, `memory` that of the agents' learning memory, None for none. `access` has a token. `given` are the name
+        and text of the sheet of the command line. `ahead` is whether kernels are compiled, and a process is started,
+        before a match needs them."""
         gallery = Gallery()
         super().__init__(
             gallery,
             title="ggp-agent play",
-            access=Access(players=allowed),
+            access=access,
             records=Records([records, opened]),
         )
         self._folder = records
@@ -157,7 +156,6 @@ class LobbySite(Site):
         wanted = playing()
         given = self._given
         return {
-            "token": self._access.token,
             "games": self._games,
             "drawing": not self._drawing.done(),
             "levels": list(LEVELS),
@@ -260,7 +258,7 @@ class LobbySite(Site):
         over = [key for key, match in self._matches.items() if match.over.is_set()]
         for key in over[: max(0, len(over) - KEPT_MATCHES)]:
             del self._matches[key]
-        match = MatchProcess(plan, self._hosts, self._folder, self._memory, self._access.token, self._changed)
+        match = MatchProcess(plan, self._hosts, self._folder, self._memory, self._changed)
         self._matches[match.key] = match
         self._changed(match.key)
         return {"key": match.key}

@@ -85,8 +85,8 @@ class Site:
         seat: Seat | None = None,
         tournaments: Sequence[ShownTournament] = (),
     ) -> None:
-        """`access` is to this machine alone by default. `records` are finished matches in files; `seat` is for a person
-        who plays on this machine. Changes of the `tournaments` are notified by the gallery, under their keys."""
+        """`access` is to this machine alone by default, and nobody acts. `records` are finished matches in files;
+        `seat` is for a person who plays. Changes of the `tournaments` are notified by the gallery, under their keys."""
         self._gallery = gallery
         self._title = title
         self._access = access or Access()
@@ -129,7 +129,9 @@ class Site:
     async def _show(self, request: web.Request) -> web.StreamResponse:
         match request.path.strip("/").split("/"):
             case [""]:
-                return self._file("index.html")
+                index = self._file("index.html")
+                self._access.admit(request, index)
+                return index
             case ["page", "matches"]:
                 return await self.show(request, None, lambda _: self._overview(), OVERVIEW_SECONDS)
             case ["page", "matches", key]:
@@ -187,12 +189,8 @@ class Site:
 
     async def _view(self, transcript: Transcript, since: int) -> dict[str, Any]:
         if not since and len(transcript.positions) > LONG_MATCH:
-            view = await asyncio.to_thread(transcript.view)
-        else:
-            view = transcript.view(since)
-        if self._seat is not None and view["seat"] is not None:
-            view["token"] = self._access.token
-        return view
+            return await asyncio.to_thread(transcript.view)
+        return transcript.view(since)
 
     async def _position(self, key: str, ply: int) -> web.Response:
         transcript = await self._transcript(key)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,13 +42,15 @@ ENDLESS = """
 """Rules with 10^8 facts in the first position."""
 
 
+TOKEN = "token"
+
+
 class Page:
     """The page in a browser, without the browser."""
 
     def __init__(self, address: str, session: aiohttp.ClientSession) -> None:
         self.address = address
         self.session = session
-        self.token = ""
 
     async def get(self, path: str, **headers: str) -> Any:
         """Returns the JSON data at a path."""
@@ -57,7 +60,7 @@ class Page:
 
     async def post(self, path: str, data: object, expected: int = 200, **headers: str) -> Any:
         """Posts JSON data as the page does; returns the answer's, or its text where another status is expected."""
-        given = {TOKEN_HEADER: self.token, "Origin": self.address, **headers}
+        given = {"Origin": self.address, **headers}
         body = io.BytesIO(json.dumps(data).encode())
         async with self.session.post(self.address + path, data=body, headers=given) as response:
             assert response.status == expected, await response.text()
@@ -68,11 +71,9 @@ class Page:
 async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
     """The page of a lobby without matches."""
     records, opened = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("opened")
-    lobby = LobbySite(records, opened, given=("own", "(role me)"), ahead=False)
-    async with serve_here(lobby) as address, aiohttp.ClientSession() as session:
-        page = Page(address, session)
-        page.token = (await page.get("/page/lobby"))["token"]
-        yield page
+    lobby = LobbySite(records, opened, access=Access(token=TOKEN), given=("own", "(role me)"), ahead=False)
+    async with serve_here(lobby) as address, aiohttp.ClientSession(headers={TOKEN_HEADER: TOKEN}) as session:
+        yield Page(address, session)
 
 
 async def test_every_own_game_has_a_card(page: Page) -> None:
@@ -129,10 +130,7 @@ async def test_flood_of_uploads_stays_within_bounds(page: Page) -> None:
     await page.post("/page/lobby/matches", {"text": text + text + text, "players": []}, 413)
 
     async def flood() -> int:
-        headers = {TOKEN_HEADER: page.token}
-        async with page.session.post(
-            f"{page.address}/page/lobby/check", json={"text": "(role x)"}, headers=headers
-        ) as response:
+        async with page.session.post(f"{page.address}/page/lobby/check", json={"text": "(role x)"}) as response:
             return response.status
 
     statuses = await asyncio.gather(*(flood() for _ in range(30)))
@@ -166,15 +164,16 @@ async def test_other_origins_are_refused(page: Page) -> None:
     [("192.0.2.7", True), ("::ffff:192.0.2.7", True), ("198.51.100.1", False), ("fe80::1%eth0", False)],
 )
 async def test_addresses_that_are_allowed_may_act(peer: str, allowed: bool) -> None:
-    """A phone plays where its address was given; others are refused."""
-    access = Access(players=[ipaddress.ip_network("192.0.2.0/24")])
-    headers = {TOKEN_HEADER: access.token, "Host": "192.0.2.1:9148"}
-    request: Any = SimpleNamespace(method="POST", remote=peer, transport=None, headers=headers)
-    if allowed:
-        access.check_action(request)
-    else:
-        with pytest.raises(web.HTTPForbidden):
-            access.check(request)
+    """A phone plays where its address was given, with the token; others are refused."""
+    access = Access(allowed=[ipaddress.ip_network("192.0.2.0/24")], token=TOKEN)
+    for token in (TOKEN, ""):
+        headers = {TOKEN_HEADER: token, "Host": "192.0.2.1:9148"}
+        url = URL("http://192.0.2.1:9148/page")
+        request: Any = SimpleNamespace(
+            method="POST", path="/page", url=url, remote=peer, transport=None, headers=headers
+        )
+        with nullcontext() if allowed and token else pytest.raises(web.HTTPForbidden):
+            access.check_action(request)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +272,7 @@ async def test_a_match_that_is_over_answers_nothing_itself(tmp_path: Path) -> No
             raise OSError("no process")
 
     request: Any = SimpleNamespace(method="GET", rel_url=URL("/page/matches/key"))
-    match = matches.MatchProcess(plan, NoHosts(), tmp_path, None, "token", lambda key: None)
+    match = matches.MatchProcess(plan, NoHosts(), tmp_path, None, lambda key: None)
     await match.over.wait()
     assert await match.forward(request) is None
 
@@ -287,7 +286,7 @@ async def test_a_match_that_is_over_answers_nothing_itself(tmp_path: Path) -> No
     served = asyncio.Event()
     hosts = NoHosts()
     hosts.take = host  # type: ignore[method-assign]
-    match = matches.MatchProcess(plan, hosts, tmp_path, None, "token", lambda key: None)
+    match = matches.MatchProcess(plan, hosts, tmp_path, None, lambda key: None)
     await asyncio.sleep(0)
     app = web.Application()
     app.router.add_get("/page/matches/key", unavailable)

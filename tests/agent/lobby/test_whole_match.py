@@ -25,13 +25,12 @@ pytestmark = pytest.mark.e2e
 class Lobby:
     """A running lobby."""
 
-    def __init__(self, session: aiohttp.ClientSession, token: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession) -> None:
         self.session = session
-        self._headers = {TOKEN_HEADER: token}
 
     async def post(self, path: str, data: dict[str, Any]) -> dict[str, Any]:
         """Posts as the page does."""
-        async with self.session.post(path, json=data, headers=self._headers) as response:
+        async with self.session.post(path, json=data) as response:
             assert response.status == 200, await response.text()
             answer: dict[str, Any] = await response.json()
             return answer
@@ -85,11 +84,10 @@ async def lobby_of(*arguments: str, opens: bool = False) -> AsyncIterator[Lobby]
     process = start_command("play", "--port", "0", *arguments, *(() if opens else ("--no-browser",)))
     assert process.stdout is not None
     try:
-        address = (await asyncio.to_thread(process.stdout.readline)).split()[2].partition("/#")[0]
-        async with aiohttp.ClientSession(address) as session:
-            async with session.get("/page/lobby") as response:
-                token = (await response.json())["token"]
-            yield Lobby(session, token)
+        link = (await asyncio.to_thread(process.stdout.readline)).split()[2].partition("#")[0]
+        address, token = link.split("/?token=")
+        async with aiohttp.ClientSession(address, headers={TOKEN_HEADER: token}) as session:
+            yield Lobby(session)
         children = descendants(process.pid)
         assert children
     finally:
@@ -111,7 +109,7 @@ async def test_browser_is_opened_with_the_given_sheet(tmp_path: Path, monkeypatc
     async with lobby_of(str(sheet), opens=True) as lobby:
         assert (await lobby.get("/page/lobby"))["given"] == {"name": "my game", "text": "(role me)"}
         await asyncio.to_thread(until, opened.exists)
-        await asyncio.to_thread(until, lambda: opened.read_text().endswith("/#/sheet/my%20game\n"))
+        await asyncio.to_thread(until, lambda: opened.read_text().endswith("#/sheet/my%20game\n"))
 
 
 async def test_match_is_played_through_the_lobby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

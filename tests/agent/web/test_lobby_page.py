@@ -60,7 +60,7 @@ async def address(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str
             line = await asyncio.to_thread(process.stdout.readline)
             found = re.search(r"http://\S+", line)
             assert found is not None, line
-            yield found[0].partition("#")[0].rstrip("/") + "/"
+            yield found[0].partition("#")[0]
         finally:
             process.send_signal(signal.SIGINT)
             await asyncio.to_thread(process.wait, 60)
