@@ -40,7 +40,7 @@ MOST_OPENED = 20
 """Number of opened records kept; the oldest go first."""
 
 MOST_UPLOADS = 8
-"""Most requests with a rulesheet or a record at once: one is checked, the others wait."""
+"""Most requests with a rulesheet or a record at once, and so most checks."""
 
 KEPT_MATCHES = 20
 """Number of matches that can be played again; of older ones there are just records."""
@@ -106,7 +106,7 @@ class LobbySite(Site):
         with contextlib.suppress(OSError):
             await self._hosts.close()
         self._keeper.close()
-        self._checker.close()
+        await self._checker.close()
         await super().close()
 
     async def _keep(self) -> None:

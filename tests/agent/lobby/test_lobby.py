@@ -115,12 +115,31 @@ async def test_sheet_that_explodes_costs_its_own_check_only() -> None:
             refused = await checker.check(text)
             assert refused["picture"] is refused["roles"] is None
             assert refused["diagnostics"][0]["severity"] == "error"
-        assert checker._child is not None
-        os.kill(checker._child.pid, signal.SIGKILL)
-        assert "cannot be checked" in (await checker.check("(role x)"))["diagnostics"][0]["message"]
+        lost = asyncio.create_task(checker.check(ENDLESS))
+        await asyncio.sleep(0)
+        assert checker._process is not None
+        os.kill(checker._process.child.pid, signal.SIGKILL)
+        assert "cannot be checked" in (await lost)["diagnostics"][0]["message"]
+        assert (await checker.check(rulesheets.text("tic_tac_toe")))["roles"] == ["x", "o"]
+        # Also where it ends unasked.
+        os.kill(checker._process.child.pid, signal.SIGKILL)
+        while not checker._process.lost:
+            await asyncio.sleep(0.01)
         assert (await checker.check(rulesheets.text("tic_tac_toe")))["roles"] == ["x", "o"]
     finally:
-        checker.close()
+        await checker.close()
+
+
+async def test_sheet_does_not_wait_for_heavy_ones() -> None:
+    """It is checked beside those that use up their bounds."""
+    checker = Checker(Bounds(cpu_seconds=600, memory_bytes=1 << 30))
+    heavy = [asyncio.create_task(checker.check(ENDLESS)) for _ in range(3)]
+    light = asyncio.create_task(checker.check(rulesheets.text("tic_tac_toe")))
+    first, _ = await asyncio.wait((*heavy, light), return_when=asyncio.FIRST_COMPLETED)
+    assert first == {light}
+    assert light.result()["roles"] == ["x", "o"]
+    await checker.close()
+    assert all("cannot be checked" in task.result()["diagnostics"][0]["message"] for task in heavy)
 
 
 async def test_flood_of_uploads_stays_within_bounds(page: Page) -> None:
