@@ -61,11 +61,11 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     import contextlib
     import signal
     import socket
-    import tempfile
     import threading
     import webbrowser
     from urllib.parse import quote, urlsplit
 
+    from agent.lobby.folder import passing_folder
     from agent.lobby.site import LobbySite
     from agent.serving.supervisor import raise_descriptors
     from agent.web.access import Access, link, new_token
@@ -75,9 +75,9 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     raise_descriptors()
     given = None if options.game is None else _read(options.game)
 
-    async def show(records: Path, opened: Path) -> None:
+    async def show(records: Path, folder: Path) -> None:
         access = Access(allowed=options.allow, token=(token := new_token()))
-        site = LobbySite(records, opened, memory=usable_memory(default_memory()), access=access, given=given)
+        site = LobbySite(records, folder, memory=usable_memory(default_memory()), access=access, given=given)
         async with serve_here(site, options.port, EVERYWHERE if options.allow else HOST) as address:
             place = "" if given is None else f"#/sheet/{quote(given[0])}"
             print(f"play here: {link(address, token)}{place}", flush=True)
@@ -92,13 +92,10 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
             await stopped.wait()
 
-    with tempfile.TemporaryDirectory(prefix="ggp-agent-") as folder:
-        records = _records() or Path(folder) / "records"
-        opened = Path(folder) / "opened"
-        opened.mkdir()
+    with passing_folder() as folder:
         try:
             with contextlib.suppress(KeyboardInterrupt):
-                asyncio.run(show(records, opened))
+                asyncio.run(show(_records() or folder / "records", folder))
         except OSError as error:
             raise InputError(f"port {options.port}: {error.strerror}") from None
     return OK, {}

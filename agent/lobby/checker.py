@@ -83,7 +83,8 @@ class _CheckingProcess(AsyncEnd):
 
     async def check(self, text: str) -> dict[str, Any] | None:
         """Returns the answer about a sheet; None where the process is lost."""
-        number, answer = next(self._numbers), asyncio.get_running_loop().create_future()
+        number = next(self._numbers)
+        answer: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
         self._asked[number] = answer
         self.write([(number, text)])
         try:

@@ -14,9 +14,18 @@ from typing import Any
 from aiohttp import web
 
 from agent.kernels.keeper import KernelKeeper
-from agent.lobby.benches import KEPT, MOST_BENCH_MATCHES, MOST_BENCH_SECONDS, MOST_BENCHES, Bench
+from agent.lobby.benches import (
+    KEPT,
+    MOST_BENCH_MATCHES,
+    MOST_BENCH_SECONDS,
+    MOST_BENCHES,
+    SILENT_MOVES,
+    SILENT_SECONDS,
+    Bench,
+)
 from agent.lobby.checker import Checker
 from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchPlan, MatchProcess
+from agent.refereeing.agent_process import most_agents
 from agent.search.kernel_groups import playing
 from agent.search.levels import LEVELS
 from agent.web.access import Access
@@ -58,26 +67,28 @@ class LobbySite(Site):
     def __init__(
         self,
         records: Path,
-        opened: Path,
+        folder: Path,
         *,
         memory: Path | None = None,
         access: Access,
         given: tuple[str, str] | None = None,
         ahead: bool = True,
     ) -> None:
-        """`records` is the folder of this lobby's matches, `opened` an empty one for records that are opened on the
-        page, `memory` that of the agents' learning memory, None for none. `access` has a token. `given` are the name
-        and text of the sheet of the command line. `ahead` is whether kernels are compiled, and a process is started,
-        before a match needs them."""
+        """`records` is the folder of this lobby's matches, `folder` an empty one for temporary files, such as records
+        that are opened on the page, `memory` that of the agents' learning memory, None for none. `access` has a token.
+        `given` are the name and text of the sheet of the command line. `ahead` is whether kernels are compiled, and a
+        process is started, before a match needs them."""
         gallery = Gallery()
+        self._opened = folder / "opened"
+        self._opened.mkdir()
         super().__init__(
             gallery,
             title="ggp-agent play",
             access=access,
-            records=Records([records, opened]),
+            records=Records([records, self._opened]),
         )
-        self._folder = records
-        self._opened = opened
+        self._kept = records
+        self._folder = folder
         self._memory = memory
         self._given = given
         self._changed: Callable[[str], None] = gallery.tell
@@ -166,8 +177,10 @@ class LobbySite(Site):
 
     async def _overview(self) -> dict[str, Any]:
         overview = await super()._overview()
-        live = [match.summary() for match in reversed(self._matches.values()) if not match.recorded]
-        overview["matches"] = live + overview["matches"]
+        live = [match for match in reversed(self._matches.values()) if not match.recorded]
+        begun = {match.begun_key for match in live}
+        kept = [match for match in overview["matches"] if match["key"] not in begun]
+        overview["matches"] = [match.summary() for match in live] + kept
         return {**overview, "benches": [bench.summary() for bench in reversed(self._benches.values())]}
 
     async def _transcript(self, key: str) -> Transcript:
@@ -253,12 +266,19 @@ class LobbySite(Site):
         return MatchPlan(name, text, tuple(roles), tuple(players), _count("seconds", seconds, MOST_SECONDS), level)
 
     def _begin(self, plan: MatchPlan) -> dict[str, Any]:
-        if sum(not match.over.is_set() for match in self._matches.values()) >= MOST_MATCHES:
+        running = [match.plan for match in self._matches.values() if not match.over.is_set()]
+        if len(running) >= MOST_MATCHES:
             raise web.HTTPConflict(text=f"{MOST_MATCHES} matches are running, which is the most: end one first.\n")
+        agents, beside = plan.agents, sum(other.agents for other in running)
+        if agents and agents + beside > (most := most_agents()):
+            raise web.HTTPConflict(
+                text=f"This machine runs {most} agents at once: {agents} are wanted, and {beside} play in other "
+                "matches. Choose other players for some roles, or end a match first.\n"
+            )
         over = [key for key, match in self._matches.items() if match.over.is_set()]
         for key in over[: max(0, len(over) - KEPT_MATCHES)]:
             del self._matches[key]
-        match = MatchProcess(plan, self._hosts, self._folder, self._memory, self._changed)
+        match = MatchProcess(plan, self._hosts, self._kept, self._memory, self._folder, self._changed, beside)
         self._matches[match.key] = match
         self._changed(match.key)
         return {"key": match.key}
@@ -271,12 +291,14 @@ class LobbySite(Site):
             if not isinstance(compared, dict):
                 raise _wrong("there is no rulesheet to compare")
             sheets.append(_sheet(compared))
+        seconds = _seconds(data.get("seconds"), MOST_BENCH_SECONDS)
         options = [
             *("--matches", str(_count("matches", data.get("matches"), MOST_BENCH_MATCHES))),
-            *("--seconds", str(_seconds(data.get("seconds"), MOST_BENCH_SECONDS))),
+            *("--seconds", str(seconds)),
             *(("--levels",) if data.get("levels") is True else ()),
         ]
-        bench = Bench(sheets, options, self._changed)
+        patience = SILENT_SECONDS + SILENT_MOVES * seconds
+        bench = Bench(sheets, options, self._folder, self._changed, patience=patience)
         self._benches[bench.key] = bench
         done = [key for key, other in self._benches.items() if other.done]
         for key in done[: max(0, len(done) - KEPT)]:
@@ -332,13 +354,14 @@ def _text(data: dict[str, Any]) -> str:
 
 
 def _count(what: str, number: object, most: int) -> int:
-    if not isinstance(number, int) or not 1 <= number <= most:
+    # Python counts true and false among the numbers.
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
         raise _wrong(f"{what} are a whole number from 1 to {most}")
     return number
 
 
 def _seconds(number: object, most: float) -> float:
-    if not isinstance(number, int | float) or not 0 < number <= most:
+    if not isinstance(number, int | float) or isinstance(number, bool) or not 0 < number <= most:
         raise _wrong(f"seconds are a number up to {most}")
     return number
 

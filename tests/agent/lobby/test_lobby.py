@@ -7,6 +7,7 @@ import io
 import ipaddress
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,8 +71,8 @@ class Page:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
     """The page of a lobby without matches."""
-    records, opened = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("opened")
-    lobby = LobbySite(records, opened, access=Access(token=TOKEN), given=("own", "(role me)"), ahead=False)
+    records, folder = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("folder")
+    lobby = LobbySite(records, folder, access=Access(token=TOKEN), given=("own", "(role me)"), ahead=False)
     async with serve_here(lobby) as address, aiohttp.ClientSession(headers={TOKEN_HEADER: TOKEN}) as session:
         yield Page(address, session)
 
@@ -206,6 +207,7 @@ async def test_addresses_that_are_allowed_may_act(peer: str, allowed: bool) -> N
         ({"name": "tic_tac_toe", "players": ["agent", "human"], "level": "absurd"}, "A level is one of"),
         ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": 0}, "Seconds are"),
         ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": 1e9}, "Seconds are"),
+        ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": True}, "Seconds are"),
         ({"text": "(role x) (legal", "players": ["human"]}, "rules have errors"),
         ({"text": 7, "players": ["human"]}, "no rulesheet"),
         ({"text": "(role \ud800)", "players": ["human"]}, "Half a character"),
@@ -215,6 +217,22 @@ async def test_match_that_makes_no_sense_is_refused(page: Page, wanted: dict[str
     """With the reason, before anything starts."""
     assert why in await page.post("/page/lobby/matches", wanted, 400)
     assert (await page.get("/page/matches"))["matches"] == []
+
+
+async def test_too_many_agents_are_refused(page: Page) -> None:
+    """One click never starts an agent for each of sixteen roles."""
+    roles = [f"r{number}" for number in range(16)]
+    text = "".join(f"(role {role}) (legal {role} go) (goal {role} 0)" for role in roles)
+    wanted = {"text": f"{text} (init x) (<= terminal never)", "players": ["agent"] * 16}
+    refused = await page.post("/page/lobby/matches", wanted, 409)
+    assert re.match(r"This machine runs \d agents at once: 16 are wanted, and 0 play in other matches\. Ch", refused)
+    assert (await page.get("/page/matches"))["matches"] == []
+
+
+async def test_bench_takes_numbers_only(page: Page) -> None:
+    """A truth value is none, though Python counts it among them."""
+    for wrong in ({"matches": True, "seconds": 0.1}, {"matches": 2, "seconds": True}, {"matches": 2.0, "seconds": 1}):
+        assert "number" in await page.post("/page/lobby/benches", {"name": "tic_tac_toe", **wrong}, 400)
 
 
 async def test_too_many_at_once_are_refused(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +309,7 @@ async def test_a_match_that_is_over_answers_nothing_itself(tmp_path: Path) -> No
             raise OSError("no process")
 
     request: Any = SimpleNamespace(method="GET", rel_url=URL("/page/matches/key"))
-    match = matches.MatchProcess(plan, NoHosts(), tmp_path, None, lambda key: None)
+    match = matches.MatchProcess(plan, NoHosts(), tmp_path, None, tmp_path, lambda key: None)
     await match.over.wait()
     assert await match.forward(request) is None
 
@@ -305,7 +323,7 @@ async def test_a_match_that_is_over_answers_nothing_itself(tmp_path: Path) -> No
     served = asyncio.Event()
     hosts = NoHosts()
     hosts.take = host  # type: ignore[method-assign]
-    match = matches.MatchProcess(plan, hosts, tmp_path, None, lambda key: None)
+    match = matches.MatchProcess(plan, hosts, tmp_path, None, tmp_path, lambda key: None)
     await asyncio.sleep(0)
     app = web.Application()
     app.router.add_get("/page/matches/key", unavailable)
