@@ -122,8 +122,9 @@ class Access:
 
 
 def _cookie(request: web.Request) -> str:
-    # Browsers send cookies to all ports of a machine.
-    return f"ggp-agent-{request.url.port}"
+    # Browsers send cookies to all ports of a machine; the port is that of a tunnel, if they came through one.
+    port = request.headers.get("Host", "").rpartition(":")[2]
+    return f"ggp-agent-{port if port.isascii() and port.isdecimal() else 80}"
 
 
 def _held(request: web.Request) -> str:

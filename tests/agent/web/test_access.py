@@ -40,6 +40,8 @@ async def test_nothing_is_shown_without_the_token() -> None:
                 assert response.status == 403
         with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
             await stranger.ws_connect(f"{address}/page/matches")
+        async with stranger.get(address, headers={"Host": "localhost:99999999"}) as response:
+            assert response.status == 403
 
 
 async def test_link_becomes_a_cookie() -> None:
