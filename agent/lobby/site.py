@@ -25,7 +25,7 @@ from agent.lobby.benches import (
 )
 from agent.lobby.checker import Checker
 from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchPlan, MatchProcess
-from agent.refereeing.agent_process import most_agents
+from agent.refereeing.agent_process import too_many
 from agent.search.kernel_groups import playing
 from agent.search.levels import LEVELS
 from agent.web.access import Access
@@ -269,12 +269,9 @@ class LobbySite(Site):
         running = [match.plan for match in self._matches.values() if not match.over.is_set()]
         if len(running) >= MOST_MATCHES:
             raise web.HTTPConflict(text=f"{MOST_MATCHES} matches are running, which is the most: end one first.\n")
-        agents, beside = plan.agents, sum(other.agents for other in running)
-        if agents and agents + beside > (most := most_agents()):
-            raise web.HTTPConflict(
-                text=f"This machine runs {most} agents at once: {agents} are wanted, and {beside} play in other "
-                "matches. Choose other players for some roles, or end a match first.\n"
-            )
+        beside = sum(other.agents for other in running)
+        if why := too_many(plan.agents, beside):
+            raise web.HTTPConflict(text=f"{why}.\n")
         over = [key for key, match in self._matches.items() if match.over.is_set()]
         for key in over[: max(0, len(over) - KEPT_MATCHES)]:
             del self._matches[key]

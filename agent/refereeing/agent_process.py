@@ -47,9 +47,15 @@ MOST_AGENTS, AGENT_MEMORY = 8, 1 << 30
 server's own."""
 
 
-def most_agents() -> int:
-    """Returns the number of agents that this machine runs at once."""
-    return max(2, min(MOST_AGENTS, machine_memory() // AGENT_MEMORY))
+def too_many(agents: int, beside: int = 0) -> str:
+    """Returns why a match's agents cannot play, where there are others `beside` them; empty where they can."""
+    most = max(2, min(MOST_AGENTS, machine_memory() // AGENT_MEMORY))
+    if not agents or agents + beside <= most:
+        return ""
+    others = f", and {beside} play in other matches" if beside else ""
+    return (
+        f"{agents} agents are too many: this machine runs {most} at once{others}. Choose other players for some roles"
+    )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from agent.errors import InputError
 from agent.kernels.progress import prepare
 from agent.logs import printable
 from agent.record.match import MatchRecord, PlayerError, new_match_id
-from agent.refereeing.agent_process import AgentProcess, Share, most_agents
+from agent.refereeing.agent_process import AgentProcess, Share, too_many
 from agent.refereeing.bounded_machine import BoundedMachine
 from agent.refereeing.hinting import Hinter
 from agent.refereeing.house_players import FirstMove, RandomMove
@@ -72,16 +72,19 @@ def host_match(
     """
     sheet = load(game)
     assigned = _assign(sheet, players)
-    shares = shares_of(sum(_kind(player) == "agent" for player in assigned), beside)
+    levels = [player.partition(PREFIX)[2] or None for player in assigned if _kind(player) == "agent"]
+    if why := too_many(len(levels), beside):
+        raise InputError(why)
     # Agent processes need more kernels, which may be compiled while they use the circuit's.
     with contextlib.ExitStack() as stack:
         keeper = prepare((CIRCUIT,), beside=playing() if "agent" in map(_kind, players) else ())
         stack.enter_context(contextlib.closing(keeper))
         patient = "human" in assigned and human_clock is None
-        levels = [player.partition(PREFIX)[2] or None for player in assigned if _kind(player) == "agent"]
         agents = [
-            stack.enter_context(AgentProcess(memory, patient=patient, level=level, share=share))
-            for level, share in zip(levels, shares, strict=True)
+            stack.enter_context(
+                AgentProcess(memory, patient=patient, level=level, share=Share(number, beside + len(levels)))
+            )
+            for number, level in enumerate(levels, beside)
         ]
         print(f"setting up {sheet.name} ...", flush=True)
         # Before there are any threads: compiling forks.
@@ -112,16 +115,6 @@ def host_match(
             asyncio.run(hosting.run())
     record.end("aborted")
     return record
-
-
-def shares_of(agents: int, beside: int = 0) -> list[Share]:
-    """Returns the shares of a match's agents, with others `beside` them. Raises `InputError` for too many."""
-    if agents + beside > (most := most_agents()) and agents:
-        others = f", and {beside} play already" if beside else ""
-        raise InputError(
-            f"{agents} agents are too many: this machine runs {most} at once{others}. Other players may take some roles"
-        )
-    return [Share(beside + number, beside + agents) for number in range(agents)]
 
 
 def _kind(player: str) -> str:
@@ -195,10 +188,9 @@ class Hosting:
             clients = await self._gather(stack, watched, seat)
             try:
                 await self._play(clients, watched)
-            except GameError as error:
-                self._record.blame(
-                    PlayerError(REFEREE, self._record.plies + 1, "play", "failed", f"the rules cannot go on: {error}")
-                )
+            except (GameError, MemoryError) as error:
+                why = f"the rules cannot go on: {str(error) or 'there is not enough memory'}"
+                self._record.blame(PlayerError(REFEREE, self._record.plies + 1, "play", "failed", why))
                 raise
             finally:
                 # A thread may still be at it, and the end waits for threads.

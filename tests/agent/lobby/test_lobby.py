@@ -222,7 +222,7 @@ async def test_too_many_agents_are_refused(page: Page) -> None:
     text = "".join(f"(role {role}) (legal {role} go) (goal {role} 0)" for role in roles)
     wanted = {"text": f"{text} (init x) (<= terminal never)", "players": ["agent"] * 16}
     refused = await page.post("/page/lobby/matches", wanted, 409)
-    assert re.match(r"This machine runs \d agents at once: 16 are wanted, and 0 play in other matches\. Ch", refused)
+    assert re.match(r"16 agents are too many: this machine runs \d at once\. Choose other players", refused)
     assert (await page.get("/page/matches"))["matches"] == []
 
 

@@ -14,9 +14,9 @@ import pytest
 from agent.errors import InputError
 from agent.record.match import MatchRecord
 from agent.refereeing import agent_process, hosting
-from agent.refereeing.agent_process import AgentProcess, Share
+from agent.refereeing.agent_process import AgentProcess, Share, too_many
 from agent.refereeing.bounded_machine import BoundedMachine
-from agent.refereeing.hosting import Hosting, shares_of
+from agent.refereeing.hosting import Hosting
 from agent.refereeing.referee import MatchWatcher
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
@@ -102,25 +102,18 @@ async def test_match_that_is_interrupted_leaves_no_query_behind() -> None:
 
 
 def test_agents_share_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is told its part of cores and memory; more than the machine runs are refused in a sentence."""
+    """Each is told its part of cores and memory, whatever plays beside; more than the machine runs are refused."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {1, 3, 5, 7, 9})
     monkeypatch.setattr(agent_process, "machine_memory", lambda: 12 << 30)
-    assert [share.cores for share in shares_of(2)] == [[1, 3], [5, 7, 9]]
-    assert [share.cores for share in shares_of(2, beside=2)] == [[5], [7, 9]]
-    assert sum(share.memory for share in shares_of(3)) == 12 << 30
-    assert all(len(share.cores) == 1 for share in shares_of(8))
-    assert shares_of(0, beside=8) == []
-    with pytest.raises(InputError, match="16 agents are too many: this machine runs 8 at once"):
-        shares_of(16)
-    with pytest.raises(InputError, match="4 agents are too many: this machine runs 8 at once, and 6 play already"):
-        shares_of(4, beside=6)
+    assert [Share(number, 2).cores for number in range(2)] == [[1, 3], [5, 7, 9]]
+    assert [len(Share(number, 8).cores) for number in range(8)] == [1] * 8
+    assert Share(0, 3).memory == 4 << 30
+    assert too_many(8) == too_many(0, beside=8) == too_many(2, beside=6) == ""
+    assert too_many(16).startswith("16 agents are too many: this machine runs 8 at once. Choose")
+    assert too_many(4, beside=6).startswith("4 agents are too many: this machine runs 8 at once, and 6 play in other")
     monkeypatch.setattr(agent_process, "machine_memory", lambda: 1 << 30)
-    assert len(shares_of(2)) == 2
-    started: list[Share] = []
-    monkeypatch.setattr(hosting, "AgentProcess", lambda *_, **options: started.append(options["share"]))
-    with pytest.raises(InputError, match="too many"):
+    with pytest.raises(InputError, match="3 agents are too many: this machine runs 2"):
         hosting.host_match("three_way_line", ["agent"] * 3, start_clock=1, play_clock=1)
-    assert started == []
 
 
 def test_agent_has_its_port_from_the_first_moment() -> None:
