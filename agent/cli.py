@@ -44,6 +44,12 @@ def run(pipe: Connection, *arguments: str) -> None:
         sys.exit(main(arguments))
 
 
+def run_listening(pipe: Connection, *arguments: str) -> None:
+    """Runs one command in a child process whose descriptor 3 is a listening socket, as if systemd had started it."""
+    os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+    run(pipe, *arguments)
+
+
 def _main(argv: Sequence[str] | None, parser: argparse.ArgumentParser) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     options = parser.parse_args(arguments)

@@ -110,6 +110,7 @@ class ChildProcess:
         bounds: Bounds = Bounds(),
         ended_by: signal.Signals = signal.SIGKILL,
         errors: int = 2,
+        third: int | None = None,
     ) -> None:
         """Starts `work(pipe, *arguments)` in a new process, which gets `ended_by` when this one ends. Raises `OSError`.
 
@@ -118,7 +119,8 @@ class ChildProcess:
 
         A spawned one starts afresh, without anything of the current folder; `work` may be `module:function`. It leads
         a session, which Ctrl-C does not reach, and its process group ends with it. Its input is empty, and what it
-        prints goes to the descriptor `errors`: it must not get between its parent's output.
+        prints goes to the descriptor `errors`: it must not get between its parent's output. If `third` is given, that
+        is its descriptor 3, as of a socket that systemd hands over.
         """
         self._bounds = bounds
         self._spawned = method == "spawn"
@@ -130,7 +132,7 @@ class ChildProcess:
         """This process's end of the pipe."""
         try:
             if self._spawned:
-                self.pid = _spawn(theirs.fileno(), work, errors)
+                self.pid = _spawn(theirs.fileno(), work, errors, third)
             else:
                 self.pid = self._fork(theirs, lambda: (bounds, work, arguments))
         except OSError:
@@ -300,19 +302,23 @@ def end_with_parent(line: int, number: signal.Signals, pid: int | None = None) -
         os.kill(pid, number)
 
 
-def _spawn(pipe: int, work: Callable[..., object] | str, errors: int) -> int:
+def _spawn(pipe: int, work: Callable[..., object] | str, errors: int, third: int | None) -> int:
     # The last word is for people who look at processes.
     name = work if isinstance(work, str) else work.__module__
+    # To itself, it stays open.
+    theirs = pipe if third is None else max(pipe, third) + 1
+    handed = [(os.POSIX_SPAWN_DUP2, pipe, theirs)]
+    if third is not None:
+        handed.append((os.POSIX_SPAWN_DUP2, third, 3))
     return os.posix_spawn(
         sys.executable,
-        (sys.executable, "-c", _BEGIN, str(pipe), name),
+        (sys.executable, "-c", _BEGIN, str(theirs), name),
         module_environment(),
         file_actions=(
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_DUP2, errors, 1),
             (os.POSIX_SPAWN_DUP2, errors, 2),
-            # To itself: it stays open.
-            (os.POSIX_SPAWN_DUP2, pipe, pipe),
+            *handed,
         ),
         setsid=True,
         setsigmask=(),
@@ -458,12 +464,14 @@ def _main(pipe: Connection, task: Callable[[], _Task]) -> NoReturn:
             work = getattr(importlib.import_module(module), name)
         # Protocol 5 writes arrays without copying them.
         message, status = pickle.dumps(work(pipe, *arguments), protocol=5), 0
-    except MemoryError as error:
-        # The report needs memory, too.
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    except (MemoryError, SystemError) as error:
+        # The interpreter may lose the first, which leads to the second. The report needs memory, too.
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-        memory = bounds.memory_bytes
-        known = error if memory is None else LimitError(f"more than {memory >> 20} MiB of memory")
+        # It may have the bound of its parent.
+        memory = bounds.memory_bytes or soft
+        bounded = memory != resource.RLIM_INFINITY
+        known = LimitError(f"more than {memory >> 20} MiB of memory") if bounded else _portable(error)
         message = pickle.dumps(_Raised(known))
     except Exception as error:
         message = pickle.dumps(_Raised(_portable(error)))

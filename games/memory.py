@@ -39,8 +39,13 @@ def machine_memory(own_groups: Path = Path("/proc/self/cgroup"), groups: Path = 
 def memory_part(wanted: int, share: float) -> int:
     """Returns the wanted bytes, but at most a share of what this process may have, which is the machine's memory unless
     `bound_memory` has bounded it."""
+    return min(wanted, int(share * (memory_bound() or machine_memory())))
+
+
+def memory_bound() -> int | None:
+    """Returns the bytes that this process's private memory is bounded to; None if it is not."""
     soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
-    return min(wanted, int(share * (machine_memory() if soft == resource.RLIM_INFINITY else soft)))
+    return None if soft == resource.RLIM_INFINITY else soft
 
 
 def bound_memory(bytes_more: int) -> None:

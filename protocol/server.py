@@ -157,6 +157,14 @@ def make_app(
     return app
 
 
+def make_site_app(site: Site) -> web.Application:
+    """The application of a site alone, to which all paths belong. Run it with `make_runner`."""
+    app = web.Application()
+    app.on_response_prepare.append(_finish)
+    app.router.add_route("*", "/{path:(?s:.*)}", functools.partial(_visit, site))
+    return app
+
+
 def make_runner(app: web.Application, *, shutdown_timeout: float = 2.0) -> Runner:
     """A runner with the protocol's limits, see `http_options`, and bounds of memory (`protocol.connections`).
 
@@ -220,7 +228,9 @@ async def _show(page: Page, request: web.Request) -> web.Response:
 
 
 async def _visit(site: Site, request: web.Request) -> web.StreamResponse:
-    _connection(request).settle()
+    connection = _connection(request)
+    connection.task = asyncio.current_task()
+    connection.settle()
     return await site(request)
 
 

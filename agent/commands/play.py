@@ -37,7 +37,7 @@ def add(commands: Commands) -> None:
         run,
         "play by clicking, on a page in the browser",
         "Opens a page where matches are begun, played and kept, and rulesheets are written, checked and measured. Only "
-        "browsers on this machine are answered. Stop it with Ctrl-C.",
+        "browsers on this machine are answered, at the address that is printed. Stop it with Ctrl-C.",
         epilog=own_rulesheets(),
     )
     parser.add_argument("game", metavar="FILE|NAME", nargs="?", help=f"{SHEET_HELP}, to begin with")
@@ -61,37 +61,41 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     import contextlib
     import signal
     import socket
-    import tempfile
     import threading
     import webbrowser
     from urllib.parse import quote, urlsplit
 
+    from agent.lobby.folder import passing_folder
     from agent.lobby.site import LobbySite
+    from agent.serving.supervisor import raise_descriptors
+    from agent.web.access import Access, link, new_token
     from agent.web.hosting import EVERYWHERE, HOST, serve_here
 
+    # Each connection is one.
+    raise_descriptors()
     given = None if options.game is None else _read(options.game)
 
-    async def show(records: Path, opened: Path) -> None:
-        site = LobbySite(records, opened, memory=usable_memory(default_memory()), given=given, allowed=options.allow)
+    async def show(records: Path, folder: Path) -> None:
+        access = Access(allowed=options.allow, token=(token := new_token()))
+        site = LobbySite(records, folder, memory=usable_memory(default_memory()), access=access, given=given)
         async with serve_here(site, options.port, EVERYWHERE if options.allow else HOST) as address:
-            page = address if given is None else f"{address}/#/sheet/{quote(given[0])}"
-            print(f"play here: {page}", flush=True)
+            place = "" if given is None else f"#/sheet/{quote(given[0])}"
+            print(f"play here: {link(address, token)}{place}", flush=True)
             if options.allow:
-                print(f"on other machines: http://{socket.gethostname()}:{urlsplit(address).port}", flush=True)
+                elsewhere = f"http://{socket.gethostname()}:{urlsplit(address).port}"
+                print(f"on other machines: {link(elsewhere, token)}", flush=True)
             if options.browser:
                 # Some browsers end only with their windows.
+                page = link(address, access.new_ticket()) + place
                 threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
             stopped = asyncio.Event()
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
             await stopped.wait()
 
-    with tempfile.TemporaryDirectory(prefix="ggp-agent-") as folder:
-        records = _records() or Path(folder) / "records"
-        opened = Path(folder) / "opened"
-        opened.mkdir()
+    with passing_folder() as folder:
         try:
             with contextlib.suppress(KeyboardInterrupt):
-                asyncio.run(show(records, opened))
+                asyncio.run(show(_records() or folder / "records", folder))
         except OSError as error:
             raise InputError(f"port {options.port}: {error.strerror}") from None
     return OK, {}

@@ -12,12 +12,21 @@ from typing import Any
 
 from agent import bounded_json
 from agent.lobby.child import Child
+from games.child_process import Bounds
+from games.memory import memory_part
 
 MOST_BENCHES = 2
 """Most benches at once, each with one process a sheet."""
 
 KEPT = 8
 """Number of finished benches kept."""
+
+BOUNDS = Bounds(memory_bytes=memory_part(2 << 30, 1 / 8))
+"""Bounds of each process of a bench."""
+
+SILENT_SECONDS, SILENT_MOVES = 3600.0, 600
+"""Seconds, and times for a move, without a report after which a bench is ended: a position may take for ever to work
+out."""
 
 MOST_BENCH_MATCHES = 1000
 MOST_BENCH_SECONDS = 60
@@ -28,14 +37,25 @@ class Bench:
     """Matches of the agent against itself on one sheet, or on two to compare."""
 
     def __init__(
-        self, sheets: Sequence[tuple[str, str]], options: Sequence[str], changed: Callable[[str], None]
+        self,
+        sheets: Sequence[tuple[str, str]],
+        options: Sequence[str],
+        folder: Path,
+        changed: Callable[[str], None],
+        *,
+        patience: float = SILENT_SECONDS,
+        bounds: Bounds = BOUNDS,
     ) -> None:
-        """`sheets` are names and texts, `options` are those of `ggp-agent balance`; `changed(key)` is called with
-        every new report."""
+        """`sheets` are names and texts, `options` are those of `ggp-agent balance`, `folder` is one for temporary
+        files; `changed(key)` is called with every new report. It is ended where none comes for `patience` seconds, and
+        `bounds` are those of each of its processes."""
         names = [name for name, _ in sheets]
         self.key = f"{names[0]}-{secrets.token_hex(3)}"
         self.title = " and ".join(names)
         self._changed = changed
+        self._folder = folder
+        self._patience = patience
+        self._bounds = bounds
         self._reports: list[dict[str, Any] | None] = [None] * len(sheets)
         self._errors: list[str | None] = [None] * len(sheets)
         self._stopped = False
@@ -70,19 +90,33 @@ class Bench:
         await self._running
 
     async def _run(self, number: int, name: str, text: str, options: Sequence[str]) -> None:
-        with tempfile.TemporaryDirectory(prefix="ggp-agent-") as folder:
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
             sheet = Path(folder) / f"{name}.kif"
             sheet.write_text(text, encoding="utf-8")
             try:
-                told = partial(self._take, number)
-                child = Child("agent.cli:run", "balance", str(sheet), "--json-lines", *options, told=told)
+                child = Child(
+                    *("agent.cli:run", "balance", str(sheet), "--json-lines", *options),
+                    told=partial(self._take, number),
+                    bounds=self._bounds,
+                )
                 self._children.append(child)
-                failure = await child.wait()
+                failure = await self._wait_for(child, number)
             except OSError as error:
                 failure = str(error)
         self._errors[number] = None if self._stopped else failure
         # Told once the whole bench is over, too.
         asyncio.get_running_loop().call_soon(self._changed, self.key)
+
+    async def _wait_for(self, child: Child, number: int) -> str | None:
+        """Waits for the end of a process, and brings it about where it tells nothing; returns why it has failed."""
+        ended, reports = asyncio.create_task(child.wait()), None
+        while not (await asyncio.wait([ended], timeout=self._patience))[0]:
+            if self._reports[number] is reports:
+                await child.stop()
+                await ended
+                return f"no match has ended within {self._patience:.0f} s"
+            reports = self._reports[number]
+        return await ended
 
     def _take(self, number: int, report: str) -> None:
         self._reports[number] = bounded_json.loads(report)

@@ -10,13 +10,15 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from games.child_process import AsyncEnd, ChildProcess
+from games.child_process import AsyncEnd, Bounds, ChildProcess
 
 END_SECONDS = 8.0
 """Seconds for a process to end by itself, with its own children."""
 
 TAIL = 2000
 """Bytes of a failed process's last output that are shown."""
+
+UNBOUNDED = Bounds()
 
 MOST_MESSAGE = 1 << 20
 """Longest message, in bytes."""
@@ -25,11 +27,17 @@ MOST_MESSAGE = 1 << 20
 class Child(AsyncEnd):
     """A process whose errors are kept until it has ended."""
 
-    def __init__(self, work: str, *arguments: str, told: Callable[[Any], None] = lambda message: None) -> None:
+    def __init__(
+        self,
+        work: str,
+        *arguments: str,
+        told: Callable[[Any], None] = lambda message: None,
+        bounds: Bounds = UNBOUNDED,
+    ) -> None:
         """Starts `work`, a `module:function`; `told` takes its messages. Raises `OSError`."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         errors = self._errors.fileno()
-        child = ChildProcess(work, *arguments, method="spawn", ended_by=signal.SIGTERM, errors=errors)
+        child = ChildProcess(work, *arguments, method="spawn", bounds=bounds, ended_by=signal.SIGTERM, errors=errors)
         super().__init__(child, work, MOST_MESSAGE, 1)
         self._ended = asyncio.Event()
         self._told = told

@@ -7,9 +7,12 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+MEMORY_BYTES, MEMORY_SHARE = 1 << 30, 1 / 8
+"""Most memory that the rules may take, and most of the machine's; their compilers have as much beside it."""
+
 
 def host(pipe: Connection) -> None:
-    """Plays the match that `MatchProcess` sends, if it does; the record is written at the end."""
+    """Plays the match that `MatchProcess` sends, if it does. The record is written after each joint move."""
     with contextlib.suppress(KeyboardInterrupt, EOFError):
         _host(pipe)
 
@@ -18,17 +21,20 @@ def _host(pipe: Connection) -> None:
     # Imported here: that takes a while, and it may be ended meanwhile.
     from agent.errors import CommandError
     from agent.kernels.state import read
+    from agent.lobby.recording import RecordKeeper
     from agent.refereeing.hosting import host_match
-    from agent.refereeing.referee import MatchWatcher
     from agent.refereeing.watching import Door
     from agent.search.kernel_groups import CIRCUIT, kernel_groups
-    from agent.web.records import write_record
     from games.machine import GameError
+    from games.memory import bound_memory, memory_part
 
     if read(CIRCUIT).complete:
         # While there is time: nobody may have asked yet.
         kernel_groups()[CIRCUIT].load()
     plan = pipe.recv()
+    # From here on it depends on the rules how much is needed.
+    bound_memory(memory_part(MEMORY_BYTES, MEMORY_SHARE))
+    keeper, record = RecordKeeper(Path(plan["record"]), Path(plan["begun"])), None
     try:
         record = host_match(
             plan["game"],
@@ -37,12 +43,13 @@ def _host(pipe: Connection) -> None:
             play_clock=plan["play_clock"],
             seed=plan["seed"],
             memory=plan["memory"] and Path(plan["memory"]),
-            watcher=MatchWatcher(),
+            watcher=keeper,
             watch=Door(Path(plan["socket"]), plan["key"], plan["token"]),
             match_id=plan["match_id"],
+            beside=plan["beside"],
         )
     except (CommandError, GameError) as error:
         print(error, file=sys.stderr)
         sys.exit(1)
-    if record.states:
-        write_record(Path(plan["record"]), record.as_json())
+    finally:
+        keeper.finish(record)

@@ -20,7 +20,7 @@ from agent import bounded_json
 from agent.lobby.child import Child
 from agent.record.match import PlayerError, new_match_id
 from agent.search.levels import PREFIX
-from agent.web.access import TOKEN_HEADER
+from agent.web.access import TOKEN_HEADER, new_token
 from agent.web.feed import MOST_MESSAGE
 from agent.web.records import record_key
 from agent.web.site import SECURITY, Send
@@ -66,6 +66,11 @@ class MatchPlan:
     seconds: int
     level: str | None
 
+    @property
+    def agents(self) -> int:
+        """Number of roles that agents play."""
+        return self.players.count("agent")
+
     def swapped(self) -> MatchPlan:
         """Returns the same with each role's player playing the next role."""
         return replace(self, players=(*self.players[-1:], *self.players[:-1]))
@@ -104,18 +109,21 @@ class MatchProcess:
         hosts: Hosts,
         records: Path,
         memory: Path | None,
-        token: str,
+        folder: Path,
         changed: Callable[[str], None],
+        beside: int = 0,
     ) -> None:
         """`hosts` has processes for matches. `records` is the folder of the match's record, `memory` that of agents'
-        learning memory, `token` that of the lobby's page; `changed(key)` is called when the page has something new to
-        show."""
+        learning memory, `folder` one for temporary files; `changed(key)` is called when the page has something new to
+        show. `beside` is the number of agents of other matches."""
         self.plan = plan
+        self._beside = beside
         self._memory = memory
-        self._token = token
+        self._token = new_token()
         self._changed = changed
         self._match_id = new_match_id(plan.name)
         self._record = records / f"{self._match_id}-{secrets.token_hex(3)}.json"
+        self._begun = self._record.with_stem(f"{self._record.stem}-begun")
         self.key = record_key(self._record, self._match_id)
         """Key of the match while it runs, and of its record then."""
         clock = plan.seconds if plan.level is None else LEVEL_SECONDS
@@ -134,11 +142,12 @@ class MatchProcess:
         """Set when the process has ended."""
         self._hosts = hosts
         self._host: Child | None = None
-        self._folder = tempfile.TemporaryDirectory(prefix="ggp-agent-")
+        self._folder = tempfile.TemporaryDirectory(dir=folder)
         self._socket = Path(self._folder.name) / "page"
         self._session = aiohttp.ClientSession(
             "http://localhost",
             connector=aiohttp.UnixConnector(str(self._socket), limit=0),
+            headers={TOKEN_HEADER: self._token},
             timeout=aiohttp.ClientTimeout(total=None),
         )
         self._running = asyncio.create_task(self._run())
@@ -147,6 +156,11 @@ class MatchProcess:
     def recorded(self) -> bool:
         """Whether there is a record of it."""
         return self._record.exists()
+
+    @property
+    def begun_key(self) -> str:
+        """Key of the record that is written while it runs."""
+        return record_key(self._begun, self._match_id)
 
     def summary(self) -> dict[str, Any]:
         """Returns the overview's data, see `Transcript.summary`."""
@@ -165,9 +179,8 @@ class MatchProcess:
         if self.over.is_set():
             # While the request was read.
             return None
-        headers = {TOKEN_HEADER: self._token} if body is not None else None
         try:
-            async with self._session.request(request.method, request.rel_url, data=body, headers=headers) as answer:
+            async with self._session.request(request.method, request.rel_url, data=body) as answer:
                 if answer.status == web.HTTPServiceUnavailable.status_code:
                     raise ConnectionResetError("the page ends")
                 told = {name: answer.headers[name] for name in FORWARDED if name in answer.headers}
@@ -233,7 +246,9 @@ class MatchProcess:
             "seed": secrets.randbits(31),
             "memory": None if self._memory is None else str(self._memory),
             "match_id": self._match_id,
+            "beside": self._beside,
             "record": str(self._record),
+            "begun": str(self._begun),
             "key": self.key,
             "token": self._token,
             "socket": str(self._socket),

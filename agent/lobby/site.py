@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,18 @@ from typing import Any
 from aiohttp import web
 
 from agent.kernels.keeper import KernelKeeper
-from agent.lobby.benches import KEPT, MOST_BENCH_MATCHES, MOST_BENCH_SECONDS, MOST_BENCHES, Bench
+from agent.lobby.benches import (
+    KEPT,
+    MOST_BENCH_MATCHES,
+    MOST_BENCH_SECONDS,
+    MOST_BENCHES,
+    SILENT_MOVES,
+    SILENT_SECONDS,
+    Bench,
+)
 from agent.lobby.checker import Checker
 from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchPlan, MatchProcess
+from agent.refereeing.agent_process import too_many
 from agent.search.kernel_groups import playing
 from agent.search.levels import LEVELS
 from agent.web.access import Access
@@ -27,7 +36,6 @@ from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, is_so
 from agent.web.transcript import Transcript
 from games import kernel_cache, rulesheets
 from protocol.client import given_twice
-from protocol.server import Network
 
 MOST_SHEET_BYTES = 1 << 20
 """Largest rulesheet, in bytes of UTF-8."""
@@ -35,14 +43,14 @@ MOST_SHEET_BYTES = 1 << 20
 MOST_SHEET_BODY = 2 * MOST_SHEET_BYTES + (1 << 14)
 """Largest request with a rulesheet, in bytes: JSON spells some characters with more bytes."""
 
-MOST_RECORD_BYTES = 16 << 20
-"""Largest record that can be opened, in bytes."""
+MOST_RECORD_BYTES = 6 << 20
+"""Largest record that can be opened, in bytes; a page's requests may hold some more (`protocol.connections`)."""
 
 MOST_OPENED = 20
 """Number of opened records kept; the oldest go first."""
 
 MOST_UPLOADS = 8
-"""Most requests with a rulesheet or a record at once: one is checked, the others wait."""
+"""Most requests with a rulesheet or a record at once, and so most checks."""
 
 KEPT_MATCHES = 20
 """Number of matches that can be played again; of older ones there are just records."""
@@ -60,26 +68,28 @@ class LobbySite(Site):
     def __init__(
         self,
         records: Path,
-        opened: Path,
+        folder: Path,
         *,
         memory: Path | None = None,
+        access: Access,
         given: tuple[str, str] | None = None,
-        allowed: Collection[Network] = (),
         ahead: bool = True,
     ) -> None:
-        """`records` is the folder of this lobby's matches, `opened` an empty one for records that are opened on the
-        page, `memory` that of the agents' learning memory, None for none. `given` are the name and text of the sheet of
-        the command line. The addresses `allowed` may act, too. `ahead` is whether kernels are compiled, and a process
-        is started, before a match needs them."""
+        """`records` is the folder of this lobby's matches, `folder` an empty one for temporary files, such as records
+        that are opened on the page, `memory` that of the agents' learning memory, None for none. `access` has a token.
+        `given` are the name and text of the sheet of the command line. `ahead` is whether kernels are compiled, and a
+        process is started, before a match needs them."""
         gallery = Gallery()
+        self._opened = folder / "opened"
+        self._opened.mkdir()
         super().__init__(
             gallery,
             title="ggp-agent play",
-            access=Access(players=allowed),
-            records=Records([records, opened]),
+            access=access,
+            records=Records([records, self._opened]),
         )
-        self._folder = records
-        self._opened = opened
+        self._kept = records
+        self._folder = folder
         self._memory = memory
         self._given = given
         self._changed: Callable[[str], None] = gallery.tell
@@ -108,7 +118,7 @@ class LobbySite(Site):
         with contextlib.suppress(OSError):
             await self._hosts.close()
         self._keeper.close()
-        self._checker.close()
+        await self._checker.close()
         await super().close()
 
     async def _keep(self) -> None:
@@ -154,7 +164,6 @@ class LobbySite(Site):
         wanted = playing()
         given = self._given
         return {
-            "token": self._access.token,
             "games": self._games,
             "drawing": not self._drawing.done(),
             "levels": list(LEVELS),
@@ -165,8 +174,10 @@ class LobbySite(Site):
 
     async def _overview(self) -> dict[str, Any]:
         overview = await super()._overview()
-        live = [match.summary() for match in reversed(self._matches.values()) if not match.recorded]
-        overview["matches"] = live + overview["matches"]
+        live = [match for match in reversed(self._matches.values()) if not match.recorded]
+        begun = {match.begun_key for match in live}
+        kept = [match for match in overview["matches"] if match["key"] not in begun]
+        overview["matches"] = [match.summary() for match in live] + kept
         return {**overview, "benches": [bench.summary() for bench in reversed(self._benches.values())]}
 
     async def _transcript(self, key: str) -> Transcript:
@@ -266,12 +277,16 @@ class LobbySite(Site):
         return MatchPlan(name, text, tuple(roles), tuple(players), _count("seconds", seconds, MOST_SECONDS), level)
 
     def _begin(self, plan: MatchPlan) -> dict[str, Any]:
-        if sum(not match.over.is_set() for match in self._matches.values()) >= MOST_MATCHES:
+        running = [match.plan for match in self._matches.values() if not match.over.is_set()]
+        if len(running) >= MOST_MATCHES:
             raise web.HTTPConflict(text=f"{MOST_MATCHES} matches are running, which is the most: end one first.\n")
+        beside = sum(other.agents for other in running)
+        if why := too_many(plan.agents, beside):
+            raise web.HTTPConflict(text=f"{why}.\n")
         over = [key for key, match in self._matches.items() if match.over.is_set()]
         for key in over[: max(0, len(over) - KEPT_MATCHES)]:
             del self._matches[key]
-        match = MatchProcess(plan, self._hosts, self._folder, self._memory, self._access.token, self._changed)
+        match = MatchProcess(plan, self._hosts, self._kept, self._memory, self._folder, self._changed, beside)
         self._matches[match.key] = match
         self._changed(match.key)
         return {"key": match.key}
@@ -284,12 +299,14 @@ class LobbySite(Site):
             if not isinstance(compared, dict):
                 raise _wrong("there is no rulesheet to compare")
             sheets.append(_sheet(compared))
+        seconds = _seconds(data.get("seconds"), MOST_BENCH_SECONDS)
         options = [
             *("--matches", str(_count("matches", data.get("matches"), MOST_BENCH_MATCHES))),
-            *("--seconds", str(_seconds(data.get("seconds"), MOST_BENCH_SECONDS))),
+            *("--seconds", str(seconds)),
             *(("--levels",) if data.get("levels") is True else ()),
         ]
-        bench = Bench(sheets, options, self._changed)
+        patience = SILENT_SECONDS + SILENT_MOVES * seconds
+        bench = Bench(sheets, options, self._folder, self._changed, patience=patience)
         self._benches[bench.key] = bench
         done = [key for key, other in self._benches.items() if other.done]
         for key in done[: max(0, len(done) - KEPT)]:
@@ -333,13 +350,14 @@ def _text(data: dict[str, Any]) -> str:
 
 
 def _count(what: str, number: object, most: int) -> int:
-    if not isinstance(number, int) or not 1 <= number <= most:
+    # Python counts true and false among the numbers.
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
         raise _wrong(f"{what} are a whole number from 1 to {most}")
     return number
 
 
 def _seconds(number: object, most: float) -> float:
-    if not isinstance(number, int | float) or not 0 < number <= most:
+    if not isinstance(number, int | float) or isinstance(number, bool) or not 0 < number <= most:
         raise _wrong(f"seconds are a number up to {most}")
     return number
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,7 +18,8 @@ import aiohttp
 
 from agent.errors import PlayerStartError
 from agent.search.kernel_groups import GENERAL
-from games.child_process import ChildProcess
+from games.child_process import Bounds, ChildProcess
+from games.memory import machine_memory
 
 HOST = "127.0.0.1"
 
@@ -40,29 +42,81 @@ TAIL = 4096
 """Bytes of a failed process's last output that are shown."""
 
 
+MOST_AGENTS, AGENT_MEMORY = 8, 1 << 30
+"""Most agents at once on any machine, and bytes of memory for each: six processes, with a match, the next one's and the
+server's own."""
+
+
+def too_many(agents: int, beside: int = 0) -> str:
+    """Returns why a match's agents cannot play, where there are others `beside` them; empty where they can."""
+    most = max(2, min(MOST_AGENTS, machine_memory() // AGENT_MEMORY))
+    if not agents or agents + beside <= most:
+        return ""
+    others = f", and {beside} play in other matches" if beside else ""
+    return (
+        f"{agents} agents are too many: this machine runs {most} at once{others}. Choose other players for some roles"
+    )
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of this machine for one of several agents: of its memory, and of the cores that this process may use."""
+
+    number: int = 0
+    """The part's number, from 0."""
+    of: int = 1
+    """Number of parts."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes."""
+        return machine_memory() // self.of
+
+    @property
+    def cores(self) -> list[int]:
+        """One at least, which others may have as well."""
+        all_cores = sorted(os.sched_getaffinity(0))
+        first, end = (len(all_cores) * number // self.of for number in (self.number, self.number + 1))
+        return all_cores[first : max(end, first + 1)]
+
+
+WHOLE = Share()
+
+
 class AgentProcess:
     """`ggp-agent serve` on a free port; ends with its context, or with this process."""
 
-    def __init__(self, memory: Path | None = None, *, patient: bool = False, level: str | None = None) -> None:
+    def __init__(
+        self,
+        memory: Path | None = None,
+        *,
+        patient: bool = False,
+        level: str | None = None,
+        share: Share = WHOLE,
+    ) -> None:
         """Starts the process. `memory` is the folder of its learning memory, None for none; `patient` is for matches
         with a player without a clock; for `level` see `ggp-agent serve --help`. Raises `OSError`."""
-        with socket.socket() as probe:
-            probe.bind((HOST, 0))
-            port = probe.getsockname()[1]
-        self.url = f"http://{HOST}:{port}"
+        listener = socket.create_server((HOST, 0))
+        self.url = f"http://{HOST}:{listener.getsockname()[1]}"
         # In memory, as nothing may be writable.
         self._output = open(os.memfd_create("output"), "w+b")  # noqa: SIM115 - closed with the process
         remembering = ("--no-memory",) if memory is None else ("--memory", str(memory))
         waiting = ("--silence", str(LONG_SECONDS)) if patient else ()
         playing = () if level is None else ("--level", level)
-        arguments = ("serve", "--host", HOST, "--port", str(port), "--workers", "1", *waiting, *remembering, *playing)
         # An interrupt at the keyboard is for the referee alone, which then sends ABORT.
-        self._process = ChildProcess(
-            *("agent.cli:run", *arguments),
-            method="spawn",
-            ended_by=signal.SIGTERM,
-            errors=self._output.fileno(),
-        )
+        with listener:
+            self._process = ChildProcess(
+                "agent.cli:run_listening",
+                *("serve", "--workers", "1", *waiting, *remembering, *playing),
+                method="spawn",
+                bounds=Bounds(memory_bytes=share.memory),
+                ended_by=signal.SIGTERM,
+                errors=self._output.fileno(),
+                third=listener.fileno(),
+            )
+        # It may have ended at once.
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(self._process.pid, share.cores)
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 
 from agent.errors import PlayerStartError
-from agent.refereeing.agent_process import AgentProcess
+from agent.refereeing.agent_process import WHOLE, AgentProcess, Share
 from agent.refereeing.positions import from_position
 from agent.web.seat import SeatError
 from games.machine import State, StateMachine, Term
@@ -24,8 +24,10 @@ SPARE_SECONDS = 5.0
 class Hinter:
     """Asks an agent, which starts with the first hint and ends with the context."""
 
-    def __init__(self, machine: StateMachine, rulesheet: tuple[Term, ...]) -> None:
+    def __init__(self, machine: StateMachine, rulesheet: tuple[Term, ...], share: Share = WHOLE) -> None:
+        """`share` is the agent's part of this machine."""
         self._machine = machine
+        self._share = share
         self._rulesheet = rulesheet
         self._numbers = itertools.count(1)
         self._stack = contextlib.AsyncExitStack()
@@ -44,7 +46,7 @@ class Hinter:
             raise SeatError("These rules allow no hints.")
         try:
             if self._agent is None:
-                self._agent = self._stack.enter_context(AgentProcess())
+                self._agent = self._stack.enter_context(AgentProcess(share=self._share))
             await self._agent.wait_until_available(lambda text: None)
             name = f"hint.{next(self._numbers)}"
             async with PlayerClient(self._agent.url) as client:

@@ -12,8 +12,9 @@ from agent.boards.layout import Layout
 from agent.errors import InputError
 from agent.kernels.progress import prepare
 from agent.logs import printable
-from agent.record.match import MatchRecord, new_match_id
-from agent.refereeing.agent_process import AgentProcess
+from agent.record.match import MatchRecord, PlayerError, new_match_id
+from agent.refereeing.agent_process import AgentProcess, Share, too_many
+from agent.refereeing.bounded_machine import BoundedMachine
 from agent.refereeing.hinting import Hinter
 from agent.refereeing.house_players import FirstMove, RandomMove
 from agent.refereeing.human import Keyboard, PersonAtTerminal
@@ -28,7 +29,7 @@ from agent.web.seat import Seat
 from agent.web.site import MATCH_SECONDS
 from agent.web.transcript import Transcript
 from games.gdl.running.machine import CircuitMachine
-from games.machine import StateMachine, Term
+from games.machine import GameError, StateMachine, Term
 from games.roles import is_random_role
 from protocol.client import PlayerClient, given_twice
 from protocol.compose import Style
@@ -58,26 +59,32 @@ def host_match(
     watch: int | Door | None = None,
     human_clock: float | None = None,
     match_id: str | None = None,
+    beside: int = 0,
 ) -> MatchRecord:
     """Runs a match of the game (a rulesheet's name or file) to its end, as described by `ggp-agent match --help`.
 
     `watch` is the port of a page that shows the match, and where persons play (0: a free port; None: no page, persons
     play in the terminal), or the door of a page that another process shows. `human_clock` is a person's seconds per
-    move, None: no clock. `memory` is the folder of the agents' learning memory, None: none. After an interrupt at the
-    keyboard, or where nobody reads the output any more, players are sent ABORT and the record so far is returned.
-    Raises `CommandError`, and `GameError` where the rules turn out to be unplayable.
+    move, None: no clock. `memory` is the folder of the agents' learning memory, None: none. `beside` is the number of
+    agents that share this machine with those of the match. After an interrupt at the keyboard, or where nobody reads
+    the output any more, players are sent ABORT and the record so far is returned. Raises `CommandError`, and
+    `GameError` where the rules turn out to be unplayable; the watcher has the record then.
     """
     sheet = load(game)
     assigned = _assign(sheet, players)
+    levels = [player.partition(PREFIX)[2] or None for player in assigned if _kind(player) == "agent"]
+    if why := too_many(len(levels), beside):
+        raise InputError(why)
     # Agent processes need more kernels, which may be compiled while they use the circuit's.
     with contextlib.ExitStack() as stack:
         keeper = prepare((CIRCUIT,), beside=playing() if "agent" in map(_kind, players) else ())
         stack.enter_context(contextlib.closing(keeper))
         patient = "human" in assigned and human_clock is None
         agents = [
-            stack.enter_context(AgentProcess(memory, patient=patient, level=player.partition(PREFIX)[2] or None))
-            for player in assigned
-            if _kind(player) == "agent"
+            stack.enter_context(
+                AgentProcess(memory, patient=patient, level=level, share=Share(number, beside + len(levels)))
+            )
+            for number, level in enumerate(levels, beside)
         ]
         print(f"setting up {sheet.name} ...", flush=True)
         # Before there are any threads: compiling forks.
@@ -150,10 +157,10 @@ class Hosting:
         announce: Callable[[str], None] = lambda text: print(text, flush=True),
         kernels: Collection[str] = GENERAL,
     ) -> None:
-        """`agents` are the processes of the players `agent`, in order; for `watch` and `human_clock` see `host_match`;
-        `announce` gets messages for the user. The agents are not asked before they have these groups of `kernels`.
-        With a page, the record is a `Transcript`."""
-        self._machine = machine
+        """`machine` is used within bounds. `agents` are the processes of the players `agent`, in order; for `watch` and
+        `human_clock` see `host_match`; `announce` gets messages for the user. The agents are not asked before they have
+        these groups of `kernels`. With a page, the record is a `Transcript`."""
+        self._machine = BoundedMachine(machine)
         self._agents = agents
         self._record = record
         self._watcher = watcher
@@ -181,7 +188,13 @@ class Hosting:
             clients = await self._gather(stack, watched, seat)
             try:
                 await self._play(clients, watched)
+            except (GameError, MemoryError) as error:
+                why = f"the rules cannot go on: {str(error) or 'there is not enough memory'}"
+                self._record.blame(PlayerError(REFEREE, self._record.plies + 1, "play", "failed", why))
+                raise
             finally:
+                # A thread may still be at it, and the end waits for threads.
+                self._machine.stop()
                 self._record.end("aborted")
             if watched is not None:
                 await watched.take_thoughts()
@@ -209,7 +222,9 @@ class Hosting:
             client: Client = None
             if player == HUMAN:
                 if hinter is None:
-                    hinter = await stack.enter_async_context(Hinter(machine, record.rules))
+                    # It thinks while the agents wait.
+                    share = Share(0, max(1, len(self._agents)))
+                    hinter = await stack.enter_async_context(Hinter(machine, record.rules, share))
                 if seat is not None:
                     client = PersonAtPage(index, seat, self._human_clock, hinter.hint)
                 else:

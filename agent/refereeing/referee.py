@@ -115,8 +115,8 @@ class Referee:
     async def _play(self) -> None:
         machine, record = self._machine, self.record
         known = record.last.facts
-        state = machine.initial() if known is None else machine.state(known)
-        record.reach(machine.facts(state))
+        state = await asyncio.to_thread(lambda: machine.initial() if known is None else machine.state(known))
+        record.reach(await asyncio.to_thread(machine.facts, state))
         record.wait("the players get ready: the start clock runs", record.getting_ready)
         if has_imperfect_information(self._rulesheet):
             # Without this word no player knows its percepts.
@@ -147,7 +147,8 @@ class Referee:
             await self._tell_local_players(joint_move, state)
             self._watcher.stepped(record)
         else:
-            record.end("finished", [machine.goal(state, role) for role in range(len(machine.roles))])
+            goals = [await asyncio.to_thread(machine.goal, state, role) for role in range(len(machine.roles))]
+            record.end("finished", goals)
         await self._ask_all(record.plies + 1, "stop", state)
         self._watcher.ended(record)
 

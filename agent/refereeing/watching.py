@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent.record.thinking import Spelling
 from agent.refereeing.local_player import LocalPlayer
-from agent.web.access import Access
+from agent.web.access import Access, link, new_token
 from agent.web.feed import Feed
 from agent.web.gallery import Gallery
 from agent.web.hosting import serve_here
@@ -36,7 +36,7 @@ class Door:
     key: str
     """Key of the match."""
     token: str
-    """Token that actions need."""
+    """Token that requests need."""
 
 
 class WatchedMatch:
@@ -55,10 +55,10 @@ class WatchedMatch:
 
         Raises `OSError` where the port is taken.
         """
-        access, where = (Access(token=place.token), place.socket) if isinstance(place, Door) else (None, place)
-        site = Site(self.gallery, title="ggp-agent match", seat=seat, access=access)
+        token, where = (place.token, place.socket) if isinstance(place, Door) else (new_token(), place)
+        site = Site(self.gallery, title="ggp-agent match", seat=seat, access=Access(token=token))
         async with serve_here(site, where) as address:
-            yield f"{address}/#/match/{self.transcript.key}"
+            yield f"{link(address, token)}#/match/{self.transcript.key}"
 
     @contextlib.asynccontextmanager
     async def fed(self, url: str, role: int, spelling: Spelling) -> AsyncIterator[None]:

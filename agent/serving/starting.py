@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from games.child_process import Bounds, ChildProcess
-from games.memory import machine_memory
+from games.memory import machine_memory, memory_bound
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,11 @@ JOURNAL_SUFFIX = ".match.jsonl"
 
 def memory_share(matches: int) -> int:
     """Returns the bytes for the processes of each match, with their children; the spares take as much as a match."""
-    return max(MIN_MEMORY, int(machine_memory() * PROCESSES_SHARE) // (matches + SPARES))
+    found = machine_memory()
+    own = min(found, memory_bound() or found)
+    # Who has a part of the machine gives less.
+    least = MIN_MEMORY if own == found else MIN_MEMORY // 2
+    return max(least, int(own * PROCESSES_SHARE) // (matches + SPARES))
 
 
 def too_little_memory(matches: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from aiohttp import web
 
 from agent.web.site import Site
-from protocol.server import http_options
+from protocol.server import make_runner, make_site_app
 
 HOST, EVERYWHERE = "127.0.0.1", "0.0.0.0"
 """Addresses to listen on: for this machine alone, for all."""
@@ -25,14 +25,13 @@ async def serve_here(site: Site, place: int | Path = 0, host: str = HOST) -> Asy
     `host` is the address to listen on, by default that of this machine alone. Raises `OSError` where the
     port is taken.
     """
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", site.handle)
+    app = make_site_app(site.handle)
 
     async def close(_: web.Application) -> None:
         await site.close()
 
     app.on_shutdown.append(close)
-    runner = web.AppRunner(app, shutdown_timeout=SHUTDOWN_SECONDS, **http_options())
+    runner = make_runner(app, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         if isinstance(place, Path):

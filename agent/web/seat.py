@@ -80,6 +80,9 @@ class Seat:
         transcript = self._transcript
         ply = len(transcript.positions) - 1
         role = data.get("role")
+        if isinstance(role, bool) or isinstance(data.get("ply"), bool):
+            # Python counts truth values among the numbers.
+            raise SeatError("Roles and plies are numbers.")
         if action == "resign":
             if not (transcript.running and isinstance(role, int) and self._resign(role)):
                 raise SeatError("There is nothing to resign.")

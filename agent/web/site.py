@@ -86,8 +86,8 @@ class Site:
         seat: Seat | None = None,
         tournaments: Sequence[ShownTournament] = (),
     ) -> None:
-        """`access` is to this machine alone by default. `records` are finished matches in files; `seat` is for a person
-        who plays on this machine. Changes of the `tournaments` are notified by the gallery, under their keys."""
+        """`access` is to this machine alone by default, and nobody acts. `records` are finished matches in files;
+        `seat` is for a person who plays. Changes of the `tournaments` are notified by the gallery, under their keys."""
         self._gallery = gallery
         self._title = title
         self._access = access or Access()
@@ -138,7 +138,9 @@ class Site:
     async def _show(self, request: web.Request) -> web.StreamResponse:
         match request.path.strip("/").split("/"):
             case [""]:
-                return self._file("index.html")
+                index = self._file("index.html")
+                self._access.admit(request, index)
+                return index
             case ["page", "matches"]:
                 return await self.show(request, None, lambda _: self._overview(), OVERVIEW_SECONDS)
             case ["page", "matches", key]:
@@ -216,10 +218,7 @@ class Site:
                 text: str = await self._pictures.ask(drawing.view, record, self._beside(key))
                 return text
         transcript = await self._transcript(key)
-        view = {**await self._format(transcript.view, since), **self._beside(key)}
-        if self._seat is not None and view["seat"] is not None:
-            view["token"] = self._access.token
-        return view
+        return {**await self._format(transcript.view, since), **self._beside(key)}
 
     async def _position(self, key: str, ply: int) -> web.Response:
         record = await self._record_of(key)

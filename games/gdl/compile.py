@@ -12,7 +12,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import TypeAlias
 
@@ -73,7 +73,7 @@ class Limits:
     times as long on other machines; nearly all that take longer never end."""
     wall_seconds: float = 240.0
     """For the whole compilation."""
-    memory_bytes: int = memory_part(8 << 30, 3 / 4)
+    memory_bytes: int = field(default_factory=lambda: memory_part(8 << 30, 3 / 4))
     """For all children together, beyond what they share with their parent."""
     patience_seconds: float = 3.0
     """CPU time of one variant alone before the next starts beside it: two take twice the time if the first succeeds,

@@ -130,6 +130,8 @@ def test_match_tells_its_agents_what_to_remember(tmp_path: Path, monkeypatch: py
     class Process:
         """A process that has ended."""
 
+        pid = os.getpid()
+
         def __init__(self, work: str, *arguments: str, **options: object) -> None:
             given.append(list(arguments))
 

@@ -48,6 +48,11 @@ def start() -> Iterator[Callable[..., ChildProcess]]:
         child.end()
 
 
+def third(_pipe: Connection) -> bytes:
+    """Returns what can be read from descriptor 3."""
+    return os.read(3, 100)
+
+
 def double(pipe: Connection, number: int) -> int:
     """Sends what it does, asks for a number to add, and returns the sum."""
     pipe.send("doubling")
@@ -382,3 +387,13 @@ async def test_event_loop_is_told_why_a_work_has_failed(caplog: pytest.LogCaptur
     assert str(listener.error) == "no meaning"
     assert listener.child.status == 1
     assert not listener.told
+
+
+def test_child_has_a_descriptor_of_its_parent_as_its_third(start: Callable[..., ChildProcess]) -> None:
+    """Whatever number it has here, and beside the child's pipe and line."""
+    for _ in range(3):
+        reading, writing = os.pipe()
+        os.write(writing, b"told")
+        os.close(writing)
+        assert start(third, method="spawn", third=reading).receive(PATIENCE) == b"told"
+        os.close(reading)

@@ -11,6 +11,9 @@ const connection = document.getElementById("connection");
 const ways = document.getElementById("ways");
 let view = null;
 
+// The browser has a cookie instead of the token, which is not for bookmarks.
+if (location.search) history.replaceState(null, "", location.pathname + location.hash);
+
 document.getElementById("skip").addEventListener("click", () => content.focus());
 
 /** Shows a position ("#/match/KEY/12"), a running match ("#/match/KEY"), a tournament ("#/tournament/KEY"), a rulesheet

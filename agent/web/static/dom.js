@@ -75,22 +75,9 @@ export async function get(path) {
   return response.json();
 }
 
-let lobbyToken = null;
-
-/** Fetches the lobby's data. Rejects where there is no lobby. */
-export async function lobby() {
-  const found = await get("/page/lobby");
-  lobbyToken = found.token;
-  return found;
-}
-
-/** Sends JSON data with a token, by default the lobby's, and returns the answer. Rejects with the server's message. */
-export async function post(path, data, token) {
-  const send = (key) =>
-    fetch(path, { method: "POST", headers: { "Content-Type": "application/json", "X-Page-Token": key }, body: JSON.stringify(data) });
-  let response = await send(token ?? lobbyToken ?? (await lobby()).token);
-  // A lobby that was started anew has a new token.
-  if (response.status === 403 && !token) response = await send((await lobby()).token);
+/** Sends JSON data and returns the answer. Rejects with the server's message. */
+export async function post(path, data) {
+  const response = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(data) });
   if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
   return response.json();
 }

@@ -1,5 +1,5 @@
 // The lobby: a card for each game, from which one click begins a match of a person against the agent.
-import { h, lobby, paint, remember, sides, thumbnail } from "./dom.js";
+import { get, h, paint, remember, sides, thumbnail } from "./dom.js";
 import { begin, fileButton, openBenchForm, openFile, openMatchForm, strengthControl, usual } from "./setup.js";
 
 const AGAIN_MILLISECONDS = 2000;
@@ -28,7 +28,7 @@ export class Lobby {
 
   async open() {
     try {
-      const found = await lobby();
+      const found = await get("/page/lobby");
       this.strengthPlace.replaceChildren(strengthControl(found.levels).element);
       if (found.given) this.cards.append(this.givenCard(found.given));
       this.take(found);
@@ -51,7 +51,7 @@ export class Lobby {
     this.bar.max = of;
     this.bar.value = ready;
     this.drawing.hidden = !found.drawing;
-    if (ready < of || found.drawing) this.later = setTimeout(async () => this.take(await lobby().catch(() => found)), AGAIN_MILLISECONDS);
+    if (ready < of || found.drawing) this.later = setTimeout(async () => this.take(await get("/page/lobby").catch(() => found)), AGAIN_MILLISECONDS);
   }
 
   async open_(file) {

@@ -133,7 +133,6 @@ export class Match {
     for (const step of view.steps) this.steps[step.ply] = step;
     if (this.steps.length > view.plies + 1) this.drawings.clear();
     this.steps.length = view.plies + 1;
-    this.token = view.token ?? this.token;
     this.clockAt = performance.now();
     this.showHeading();
     this.showMoves(view.steps);
@@ -389,7 +388,7 @@ export class Match {
   // --- a person plays
 
   act(action, data) {
-    return post(`/page/matches/${encodeURIComponent(this.key)}/${action}`, data, this.token);
+    return post(`/page/matches/${encodeURIComponent(this.key)}/${action}`, data);
   }
 
   /** Ends the match, by `stop`, or begins another one of these rules, by `again` or `swap`, and shows it. */

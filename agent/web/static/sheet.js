@@ -1,5 +1,5 @@
 // A rulesheet beside its first position: the text is checked as it is typed, and can be played and benched.
-import { boards, capital, get, h, lobby, paint, post, recall, remember, sides } from "./dom.js";
+import { boards, capital, get, h, paint, post, recall, remember, sides } from "./dom.js";
 import { factTable } from "./facts.js";
 import { begin, fileButton, openBenchForm, openFile, openMatchForm, usual } from "./setup.js";
 
@@ -67,7 +67,7 @@ export class Sheet {
     // Nothing is written into a text that is still to come.
     this.area.readOnly = this.name !== null;
     try {
-      const found = await lobby();
+      const found = await get("/page/lobby");
       this.games = found.games;
       this.levels = found.levels;
       if (this.name !== null) {

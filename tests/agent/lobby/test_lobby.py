@@ -7,10 +7,12 @@ import io
 import ipaddress
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,13 +43,15 @@ ENDLESS = """
 """Rules with 10^8 facts in the first position."""
 
 
+TOKEN = "token"
+
+
 class Page:
     """The page in a browser, without the browser."""
 
     def __init__(self, address: str, session: aiohttp.ClientSession) -> None:
         self.address = address
         self.session = session
-        self.token = ""
 
     async def get(self, path: str, **headers: str) -> Any:
         """Returns the JSON data at a path."""
@@ -57,7 +61,7 @@ class Page:
 
     async def post(self, path: str, data: object, expected: int = 200, **headers: str) -> Any:
         """Posts JSON data as the page does; returns the answer's, or its text where another status is expected."""
-        given = {TOKEN_HEADER: self.token, "Origin": self.address, **headers}
+        given = {"Origin": self.address, **headers}
         body = io.BytesIO(json.dumps(data).encode())
         async with self.session.post(self.address + path, data=body, headers=given) as response:
             assert response.status == expected, await response.text()
@@ -67,12 +71,10 @@ class Page:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
     """The page of a lobby without matches."""
-    records, opened = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("opened")
-    lobby = LobbySite(records, opened, given=("own", "(role me)"), ahead=False)
-    async with serve_here(lobby) as address, aiohttp.ClientSession() as session:
-        page = Page(address, session)
-        page.token = (await page.get("/page/lobby"))["token"]
-        yield page
+    records, folder = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("folder")
+    lobby = LobbySite(records, folder, access=Access(token=TOKEN), given=("own", "(role me)"), ahead=False)
+    async with serve_here(lobby) as address, aiohttp.ClientSession(headers={TOKEN_HEADER: TOKEN}) as session:
+        yield Page(address, session)
 
 
 async def test_every_own_game_has_a_card(page: Page) -> None:
@@ -114,12 +116,31 @@ async def test_sheet_that_explodes_costs_its_own_check_only() -> None:
             refused = await checker.check(text)
             assert refused["picture"] is refused["roles"] is None
             assert refused["diagnostics"][0]["severity"] == "error"
-        assert checker._child is not None
-        os.kill(checker._child.pid, signal.SIGKILL)
-        assert "cannot be checked" in (await checker.check("(role x)"))["diagnostics"][0]["message"]
+        lost = asyncio.create_task(checker.check(ENDLESS))
+        await asyncio.sleep(0)
+        assert checker._process is not None
+        os.kill(checker._process.child.pid, signal.SIGKILL)
+        assert "cannot be checked" in (await lost)["diagnostics"][0]["message"]
+        assert (await checker.check(rulesheets.text("tic_tac_toe")))["roles"] == ["x", "o"]
+        # Also where it ends unasked.
+        os.kill(checker._process.child.pid, signal.SIGKILL)
+        while not checker._process.lost:
+            await asyncio.sleep(0.01)
         assert (await checker.check(rulesheets.text("tic_tac_toe")))["roles"] == ["x", "o"]
     finally:
-        checker.close()
+        await checker.close()
+
+
+async def test_sheet_does_not_wait_for_heavy_ones() -> None:
+    """It is checked beside those that use up their bounds."""
+    checker = Checker(Bounds(cpu_seconds=600, memory_bytes=1 << 30))
+    heavy = [asyncio.create_task(checker.check(ENDLESS)) for _ in range(3)]
+    light = asyncio.create_task(checker.check(rulesheets.text("tic_tac_toe")))
+    first, _ = await asyncio.wait((*heavy, light), return_when=asyncio.FIRST_COMPLETED)
+    assert first == {light}
+    assert light.result()["roles"] == ["x", "o"]
+    await checker.close()
+    assert all("cannot be checked" in task.result()["diagnostics"][0]["message"] for task in heavy)
 
 
 async def test_flood_of_uploads_stays_within_bounds(page: Page) -> None:
@@ -129,10 +150,7 @@ async def test_flood_of_uploads_stays_within_bounds(page: Page) -> None:
     await page.post("/page/lobby/matches", {"text": text + text + text, "players": []}, 413)
 
     async def flood() -> int:
-        headers = {TOKEN_HEADER: page.token}
-        async with page.session.post(
-            f"{page.address}/page/lobby/check", json={"text": "(role x)"}, headers=headers
-        ) as response:
+        async with page.session.post(f"{page.address}/page/lobby/check", json={"text": "(role x)"}) as response:
             return response.status
 
     statuses = await asyncio.gather(*(flood() for _ in range(30)))
@@ -166,15 +184,13 @@ async def test_other_origins_are_refused(page: Page) -> None:
     [("192.0.2.7", True), ("::ffff:192.0.2.7", True), ("198.51.100.1", False), ("fe80::1%eth0", False)],
 )
 async def test_addresses_that_are_allowed_may_act(peer: str, allowed: bool) -> None:
-    """A phone plays where its address was given; others are refused."""
-    access = Access(players=[ipaddress.ip_network("192.0.2.0/24")])
-    headers = {TOKEN_HEADER: access.token, "Host": "192.0.2.1:9148"}
-    request: Any = SimpleNamespace(method="POST", remote=peer, transport=None, headers=headers)
-    if allowed:
-        access.check_action(request)
-    else:
-        with pytest.raises(web.HTTPForbidden):
-            access.check(request)
+    """A phone plays where its address was given, with the token; others are refused."""
+    access = Access(allowed=[ipaddress.ip_network("192.0.2.0/24")], token=TOKEN)
+    for token in (TOKEN, ""):
+        headers = {TOKEN_HEADER: token, "Host": "192.0.2.1:9148"}
+        request: Any = SimpleNamespace(method="POST", path="/page", remote=peer, transport=None, headers=headers)
+        with nullcontext() if allowed and token else pytest.raises(web.HTTPForbidden):
+            access.check_action(request)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +204,7 @@ async def test_addresses_that_are_allowed_may_act(peer: str, allowed: bool) -> N
         ({"name": "tic_tac_toe", "players": ["agent", "human"], "level": "absurd"}, "A level is one of"),
         ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": 0}, "Seconds are"),
         ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": 1e9}, "Seconds are"),
+        ({"name": "tic_tac_toe", "players": ["agent", "human"], "seconds": True}, "Seconds are"),
         ({"text": "(role x) (legal", "players": ["human"]}, "rules have errors"),
         ({"text": 7, "players": ["human"]}, "no rulesheet"),
         ({"text": "(role \ud800)", "players": ["human"]}, "Half a character"),
@@ -197,6 +214,22 @@ async def test_match_that_makes_no_sense_is_refused(page: Page, wanted: dict[str
     """With the reason, before anything starts."""
     assert why in await page.post("/page/lobby/matches", wanted, 400)
     assert (await page.get("/page/matches"))["matches"] == []
+
+
+async def test_too_many_agents_are_refused(page: Page) -> None:
+    """One click never starts an agent for each of sixteen roles."""
+    roles = [f"r{number}" for number in range(16)]
+    text = "".join(f"(role {role}) (legal {role} go) (goal {role} 0)" for role in roles)
+    wanted = {"text": f"{text} (init x) (<= terminal never)", "players": ["agent"] * 16}
+    refused = await page.post("/page/lobby/matches", wanted, 409)
+    assert re.match(r"16 agents are too many: this machine runs \d at once\. Choose other players", refused)
+    assert (await page.get("/page/matches"))["matches"] == []
+
+
+async def test_bench_takes_numbers_only(page: Page) -> None:
+    """A truth value is none, though Python counts it among them."""
+    for wrong in ({"matches": True, "seconds": 0.1}, {"matches": 2, "seconds": True}, {"matches": 2.0, "seconds": 1}):
+        assert "number" in await page.post("/page/lobby/benches", {"name": "tic_tac_toe", **wrong}, 400)
 
 
 async def test_too_many_at_once_are_refused(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +306,7 @@ async def test_a_match_that_is_over_answers_nothing_itself(tmp_path: Path) -> No
             raise OSError("no process")
 
     request: Any = SimpleNamespace(method="GET", rel_url=URL("/page/matches/key"))
-    match = matches.MatchProcess(plan, NoHosts(), tmp_path, None, "token", lambda key: None)
+    match = matches.MatchProcess(plan, NoHosts(), tmp_path, None, tmp_path, lambda key: None)
     await match.over.wait()
     assert await match.forward(request) is None
 
@@ -287,7 +320,7 @@ async def test_a_match_that_is_over_answers_nothing_itself(tmp_path: Path) -> No
     served = asyncio.Event()
     hosts = NoHosts()
     hosts.take = host  # type: ignore[method-assign]
-    match = matches.MatchProcess(plan, hosts, tmp_path, None, "token", lambda key: None)
+    match = matches.MatchProcess(plan, hosts, tmp_path, None, tmp_path, lambda key: None)
     await asyncio.sleep(0)
     app = web.Application()
     app.router.add_get("/page/matches/key", unavailable)

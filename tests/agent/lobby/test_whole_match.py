@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
+import resource
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,7 +18,8 @@ import pytest
 from agent.processes import descendants
 from agent.web.access import TOKEN_HEADER
 from games import rulesheets
-from tests.agent.commands import start_command
+from tests.agent.commands import Command, start_command
+from tests.explosion import EXPLOSION
 from tests.processes import runs, until
 
 pytestmark = pytest.mark.e2e
@@ -25,13 +28,12 @@ pytestmark = pytest.mark.e2e
 class Lobby:
     """A running lobby."""
 
-    def __init__(self, session: aiohttp.ClientSession, token: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession) -> None:
         self.session = session
-        self._headers = {TOKEN_HEADER: token}
 
     async def post(self, path: str, data: dict[str, Any]) -> dict[str, Any]:
         """Posts as the page does."""
-        async with self.session.post(path, json=data, headers=self._headers) as response:
+        async with self.session.post(path, json=data) as response:
             assert response.status == 200, await response.text()
             answer: dict[str, Any] = await response.json()
             return answer
@@ -80,16 +82,22 @@ class Lobby:
 
 
 @contextlib.asynccontextmanager
+async def connected(process: Command) -> AsyncIterator[Lobby]:
+    """Connects to a lobby that has been started, with its token."""
+    assert process.stdout is not None
+    link = (await asyncio.to_thread(process.stdout.readline)).split()[2].partition("#")[0]
+    address, token = link.split("/?token=")
+    async with aiohttp.ClientSession(address, headers={TOKEN_HEADER: token}) as session:
+        yield Lobby(session)
+
+
+@contextlib.asynccontextmanager
 async def lobby_of(*arguments: str, opens: bool = False) -> AsyncIterator[Lobby]:
     """Runs the command, which opens a browser or not; afterwards Ctrl-C ends it and all of its processes."""
     process = start_command("play", "--port", "0", *arguments, *(() if opens else ("--no-browser",)))
-    assert process.stdout is not None
     try:
-        address = (await asyncio.to_thread(process.stdout.readline)).split()[2].partition("/#")[0]
-        async with aiohttp.ClientSession(address) as session:
-            async with session.get("/page/lobby") as response:
-                token = (await response.json())["token"]
-            yield Lobby(session, token)
+        async with connected(process) as lobby:
+            yield lobby
         children = descendants(process.pid)
         assert children
     finally:
@@ -111,7 +119,7 @@ async def test_browser_is_opened_with_the_given_sheet(tmp_path: Path, monkeypatc
     async with lobby_of(str(sheet), opens=True) as lobby:
         assert (await lobby.get("/page/lobby"))["given"] == {"name": "my game", "text": "(role me)"}
         await asyncio.to_thread(until, opened.exists)
-        await asyncio.to_thread(until, lambda: opened.read_text().endswith("/#/sheet/my%20game\n"))
+        await asyncio.to_thread(until, lambda: opened.read_text().endswith("#/sheet/my%20game\n"))
 
 
 async def test_match_is_played_through_the_lobby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +163,64 @@ async def test_match_is_played_through_the_lobby(tmp_path: Path, monkeypatch: py
         # One that runs at the end is kept, too.
         last = await lobby.begin("human", "random")
         await lobby.asked(last)
-    kept = [json.loads(path.read_text())["outcome"] for path in (tmp_path / "ggp-agent" / "records").glob("*.json")]
+    kept = [record["outcome"] for record in read(tmp_path / "ggp-agent" / "records")]
     assert sorted(kept).count("finished") == 3
     assert kept.count("resigned") == 1
     assert kept.count("aborted") >= 1
+
+
+async def test_rules_that_explode_stay_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Match and bench end with a sentence for the person, long before they have taken the machine's memory."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    # What a process may have is the machine's memory, unless it is bounded: each gets an eighth of it.
+    resource.setrlimit(resource.RLIMIT_DATA, (4 << 30, before[1]))
+    try:
+        async with lobby_of() as lobby:
+            key = await lobby.begin("random", "random", name="boom", text=EXPLOSION)
+            view = await lobby.play_on(key)
+            assert view["outcome"] == "aborted"
+            detail = "the rules cannot go on: a position takes more memory than there is for a match"
+            assert [(error["role"], error["detail"]) for error in view["errors"]] == [("referee", detail)]
+            record = await lobby.get(f"/page/matches/{key}/record")
+            assert (record["steps"], [error["detail"] for error in record["errors"]]) == (0, [detail])
+            bench = {"name": "boom", "text": EXPLOSION, "matches": 2, "seconds": 0.1}
+            key = (await lobby.post("/page/lobby/benches", bench))["key"]
+            async with lobby.session.ws_connect(f"/page/benches/{key}") as socket:
+                while not (view := await socket.receive_json())["done"]:
+                    pass
+            assert re.fullmatch(r"(.*\n)*these rules cannot be played: more than \d+ MiB of memory", view["errors"][0])
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+async def test_lobby_that_is_killed_leaves_records_and_nothing_else(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each match is written as it goes; temporary folders and processes go with the lobby."""
+    # The path of a socket has 107 characters at most.
+    temporary = tmp_path_factory.mktemp("t")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    records = tmp_path / "ggp-agent" / "records"
+    with start_command("play", "--port", "0", "--no-browser") as process:
+        async with connected(process) as lobby:
+            for _ in range(2):
+                key = await lobby.begin("human", "random")
+                view = await lobby.asked(key)
+                await lobby.act(key, "move", view, move="(mark 2 2)")
+            await lobby.post("/page/lobby/benches", {"name": "tic_tac_toe", "matches": 9, "seconds": 9})
+            await asyncio.to_thread(until, lambda: [record["steps"] for record in read(records)] == [2, 2])
+            # Of a running match it is not what is shown.
+            assert {match["outcome"] for match in (await lobby.get("/page/matches"))["matches"]} == {"running"}
+            children = descendants(process.pid)
+            process.kill()
+            await asyncio.to_thread(process.wait)
+    await asyncio.to_thread(until, lambda: not any(map(runs, children)))
+    assert [record["outcome"] for record in read(records)] == ["aborted", "aborted"]
+    assert [path for path in temporary.iterdir() if "cores" not in path.name] == []
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """The records in a folder."""
+    return [json.loads(path.read_text()) for path in folder.glob("*.json")]

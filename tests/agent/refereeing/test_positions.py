@@ -85,7 +85,7 @@ async def test_hint_is_the_agents_move_in_a_match_that_begins_there(monkeypatch:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
 
-    def start() -> FakeAgent:
+    def start(share: object) -> FakeAgent:
         agents.append(FakeAgent(f"http://127.0.0.1:{runner.addresses[0][1]}"))
         return agents[-1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Collection
 from types import SimpleNamespace
 
@@ -19,7 +20,7 @@ from protocol.server import make_runner
 class Process:
     """An agent's process that goes on for ever."""
 
-    status = None
+    pid, status = os.getpid(), None
 
     def end(self, number: int, seconds: float) -> None:
         """Nothing."""
@@ -71,7 +72,7 @@ def test_match_waits_for_what_its_game_needs(monkeypatch: pytest.MonkeyPatch, co
             return self
 
     monkeypatch.setattr(hosting, "prepare", prepare)
-    monkeypatch.setattr(hosting, "AgentProcess", lambda memory, patient, level: Agent())
+    monkeypatch.setattr(hosting, "AgentProcess", lambda memory, patient, level, share: Agent())
     with pytest.raises(PlayerStartError, match="it has ended"):
         hosting.host_match("tic_tac_toe", ["agent", "legal"], start_clock=1, play_clock=1)
     needed = {CIRCUIT, TREE, ALPHA_BETA}

@@ -313,6 +313,9 @@ def test_matches_and_spares_share_the_memory(
     assert pool.memory == memory_share(matches) == pytest.approx(share * (1 << 30), rel=1e-3)
     assert bool(too_little_memory(matches)) == ((matches + SPARES) * memory_share(matches) > gigabytes << 30)
     assert memory_share(100) == MIN_MEMORY
+    # Who was told a part of the machine shares that out.
+    monkeypatch.setattr(starting, "memory_bound", lambda: 3 << 30)
+    assert memory_share(1) == pytest.approx(1.2 * (1 << 30), rel=1e-3)
 
 
 async def test_match_of_any_length_reaches_a_process_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ async def address(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str
             line = await asyncio.to_thread(process.stdout.readline)
             found = re.search(r"http://\S+", line)
             assert found is not None, line
-            yield found[0].partition("#")[0].rstrip("/") + "/"
+            yield found[0].partition("#")[0]
         finally:
             process.send_signal(signal.SIGINT)
             await asyncio.to_thread(process.wait, 60)
@@ -275,7 +275,7 @@ async def test_a_bench_is_watched_and_stopped(windows: Windows, address: str) ->
         await page.get_by_role("button", name="Begin").click()
         await window.see(".bench[data-done='false']:not([data-matches='0']) .figures-table tbody tr")
         await window.see(".bench .plots svg.plot polyline")
-        other = await windows.open(page.url)
+        other = await windows.open(page.url, beside=window)
         await other.see(".bench[data-done='false'] .figures-table tbody tr")
         heads = await page.locator(".figures-table thead th").all_inner_texts()
         assert heads == ["Figure", "tic_tac_toe", "three_way_line", "Difference"]

@@ -12,6 +12,7 @@ import pytest
 from agent.errors import InputError
 from agent.refereeing.hosting import Hosting
 from agent.refereeing.referee import MatchWatcher
+from agent.web.access import TOKEN_HEADER
 from agent.web.transcript import Transcript
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
@@ -53,6 +54,16 @@ class Table:
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
+
+
+async def asked(table: Table, session: aiohttp.ClientSession) -> tuple[str, str, dict[str, str]]:
+    """Waits until a person is asked; returns the addresses of page and match, and the headers of who may act."""
+    link, _, key = (await table.address()).partition("#/match/")
+    root, _, token = link.partition("/?token=")
+    match, headers = f"{root}/page/matches/{key}", {TOKEN_HEADER: token, "Origin": root}
+    while (await (await session.get(match, headers=headers)).json())["seat"] is None:
+        await asyncio.sleep(0.01)
+    return root, match, headers
 
 
 async def click_cell(window: Window, x: int, y: int) -> None:
@@ -144,11 +155,7 @@ async def test_nobody_else_can_move() -> None:
     """Moves need the page's token, its own origin, a name of this machine, and to be legal and in turn."""
     table = Table("tic_tac_toe", ("human", "legal"))
     async with table.hosted(), aiohttp.ClientSession() as session:
-        root, _, fragment = (await table.address()).partition("/#/")
-        match = f"{root}/page/matches/{fragment.partition('/')[2]}"
-        while (view := await (await session.get(match)).json())["seat"] is None:
-            await asyncio.sleep(0.01)
-        good = {"X-Page-Token": view["token"], "Origin": root}
+        root, match, good = await asked(table, session)
         move = {"ply": 0, "role": 0, "move": "(mark 1 1)"}
 
         async def post(data: object, headers: dict[str, str], action: str = "move") -> int:
@@ -156,7 +163,8 @@ async def test_nobody_else_can_move() -> None:
                 return response.status
 
         assert await post(move, {}) == 403
-        assert await post(move, {**good, "X-Page-Token": "guess"}) == 403
+        assert await post(move, {"Origin": root}) == 403
+        assert await post(move, {**good, TOKEN_HEADER: "guess"}) == 403
         assert await post(move, {**good, "Origin": "http://evil.example"}) == 403
         assert await post(move, {**good, "Host": "evil.example"}) == 403
         assert await post([1], good) == 400
@@ -176,11 +184,7 @@ async def test_person_who_resigns_ends_the_match() -> None:
     """The record says who; it has no goals, as the rules give none."""
     table = Table("tic_tac_toe", ("human", "legal"))
     async with table.hosted() as running, aiohttp.ClientSession() as session:
-        root, _, fragment = (await table.address()).partition("/#/")
-        match = f"{root}/page/matches/{fragment.partition('/')[2]}"
-        while (view := await (await session.get(match)).json())["seat"] is None:
-            await asyncio.sleep(0.01)
-        headers = {"X-Page-Token": view["token"]}
+        _, match, headers = await asked(table, session)
         for role, status in ((1, 409), (7, 409), (-1, 409), (0, 200)):
             async with session.post(f"{match}/resign", json={"role": role}, headers=headers) as response:
                 assert response.status == status

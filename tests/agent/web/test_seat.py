@@ -81,6 +81,8 @@ async def test_person_resigns_at_any_time() -> None:
     await seat.act("resign", {"role": 0})
     with pytest.raises(SeatError, match="nothing to resign"):
         await seat.act("resign", {"role": 1})
+    with pytest.raises(SeatError, match="numbers"):
+        await seat.act("resign", {"role": False})
     transcript.end("resigned")
     with pytest.raises(SeatError, match="nothing to resign"):
         await seat.act("resign", {"role": 0})

@@ -310,7 +310,9 @@ def test_machine_reaches_itself_at_any_address() -> None:
 def test_other_machines_are_told_how_to_be_allowed() -> None:
     """Other machines see the page only if addresses were allowed, and never act; else the 403 says how."""
     headers = {"Host": "192.0.2.1:9147"}
-    request: Any = SimpleNamespace(remote="192.0.2.7", transport=None, headers=headers, method="GET", raw_path="/")
+    request: Any = SimpleNamespace(
+        remote="192.0.2.7", transport=None, headers=headers, method="GET", path="/x", raw_path="/x"
+    )
     Access(everyone_allowed=True).check(request)
     with pytest.raises(web.HTTPForbidden, match="Forbidden") as refused:
         Access().check(request)
