@@ -325,7 +325,9 @@ def test_other_machines_are_told_how_to_be_allowed() -> None:
 def test_machine_itself_may_be_nobody_special() -> None:
     """Where others may seem to be on this machine, its addresses see the page only where all were allowed by name."""
     headers = {"Host": "localhost:9147"}
-    request: Any = SimpleNamespace(remote="127.0.0.1", transport=None, headers=headers, method="GET", path="/", query={})
+    request: Any = SimpleNamespace(
+        remote="127.0.0.1", transport=None, headers=headers, method="GET", raw_path="/", path="/", query={}
+    )
     Access().check(request)
     Access(here=False, everyone_allowed=True).check(request)
     with pytest.raises(web.HTTPForbidden, match="Forbidden") as refused:
