@@ -118,7 +118,7 @@ class ChildProcess:
         It stays in its parent's process group, and leaves Ctrl-C to it.
 
         A spawned one starts afresh, without anything of the current folder; `work` may be `module:function`. It leads
-        a session, which Ctrl-C does not reach, and its process group ends with it. Its input is empty, and what it
+        a process group, which Ctrl-C does not reach, and which ends with it. Its input is empty, and what it
         prints goes to the descriptor `errors`: it must not get between its parent's output. If `third` is given, that
         is its descriptor 3, as of a socket that systemd hands over.
         """
@@ -320,7 +320,8 @@ def _spawn(pipe: int, work: Callable[..., object] | str, errors: int, third: int
             (os.POSIX_SPAWN_DUP2, errors, 2),
             *handed,
         ),
-        setsid=True,
+        # No session of its own: between those, niceness does not count (autogroup in sched(7)).
+        setpgroup=0,
         setsigmask=(),
         setsigdef=(signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ),
     )

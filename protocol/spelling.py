@@ -20,12 +20,13 @@ class Spelling:
 
     def __init__(self, start: Start) -> None:
         self._listed = start.listed
-        self._tokens: set[str] = set()
+        # Garbage collection does not walk through a dictionary of texts, as it does through a set.
+        self._tokens: dict[str, None] = {}
         stack: list[Term] = [start.rules]
         while stack:
             term = stack.pop()
             if isinstance(term, str):
-                self._tokens.add(term)
+                self._tokens[term] = None
             else:
                 stack.extend(term)
         self._folded: dict[str, str | None] = {}

@@ -117,6 +117,8 @@ class ProcessSeat:
         if self._process is not None:
             (self._pool.take_back if free else self._pool.release)(self._process)
             self._process = None
+        # Without this cycle a match is freed at once, not with all others by garbage collection.
+        del self._make_begin, self._on_report, self._on_lost
 
     async def _join(self) -> None:
         process = await self._pool.acquire()
