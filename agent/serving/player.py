@@ -192,8 +192,8 @@ class Player:
         self._upkeep = [
             asyncio.create_task(self._sweep()),
             asyncio.create_task(self._kernels.run()),
-            asyncio.create_task(self.statistics.watch_loop(self._clock.loop_delays.add)),
             asyncio.create_task(self._collection.run()),
+            asyncio.create_task(self.statistics.watch_loop(self._clock.loop_delays.add)),
         ]
         for unfinished in found:
             await self._take_up(unfinished)
