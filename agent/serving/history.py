@@ -59,7 +59,7 @@ class MatchHistory:
         """Whether joint moves may ever have been missed."""
         self._heard = now() - found.silence
         """Moment of the last message."""
-        self._imperfect = sheet.imperfect
+        self._imperfect, self._roles = sheet.imperfect, sheet.roles
         self.noting: set[asyncio.Task[None]] = set()
         """Running writes to the journal."""
 
@@ -123,6 +123,9 @@ class MatchHistory:
         if message.moves is None:
             return Unseen(answered)
         role = None if latest is None else latest.role
+        if len(self._roles) == len(message.moves):
+            # A manager may be faster than the processes of a match that was just taken up.
+            role = self._roles.index(self._start.role)
         replaced = (
             answered is not None and role is not None and role < len(message.moves) and message.moves[role] != answered
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -120,8 +121,9 @@ class Match:
         self._revived = found is not None
         """Whether no process has told a situation since this server took the match up."""
         name, lost = start.match_id, self._clock.lost_process
-        self._reference = ProcessSeat(name, pools.reference, self._begin, self._on_reference, lost)
-        self._search = ProcessSeat(name, pools.search, self._begin, self._on_search, self._on_search_lost)
+        due, begin = self._awaited, self._begin
+        self._reference = ProcessSeat(name, pools.reference, due, begin, self._on_reference, lost)
+        self._search = ProcessSeat(name, pools.search, due, begin, self._on_search, self._on_search_lost)
         self._accepted = self._revived
         """Whether the rules are valid: no search is bothered before."""
         self._playable: bool | None = None
@@ -138,6 +140,8 @@ class Match:
         self._rest_due: asyncio.TimerHandle | None = None
         """End of pondering."""
         self._finishing: asyncio.Task[None] | None = None
+        self._start_due: Instant = math.inf
+        """Deadline of the answer to START."""
         self._starting: asyncio.Task[bool] | None = None
         """The answer to START; a repeated START waits for the same one."""
         self.starts = 0
@@ -278,6 +282,7 @@ class Match:
     async def _start(self, received: Instant) -> bool:
         start = self.start_message
         deadline = self._clock.start(received, start.start_clock)
+        self._start_due = deadline.at
         self._show.starting(deadline)
         await self._history.begin(received)
         self.resume()
@@ -424,6 +429,12 @@ class Match:
         return any_move(self._sheet.named, self._latest, self._history.last)
 
     # --- the two processes
+
+    def _awaited(self) -> Instant:
+        """Returns the time at which the next answer must be there; late where none is wanted."""
+        if self.due is not None:
+            return self.due
+        return math.inf if self._starting is None or self._starting.done() else self._start_due
 
     def _tell(self, number: int, command: messages.Turn) -> None:
         self._reference.turn(number, command)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import math
+import os
 from collections.abc import Callable, Collection, Coroutine, Sequence
 
 from agent.serving.clock import Instant, now
@@ -22,6 +23,9 @@ LOOK_SECONDS = 1.0
 START_DELAY: dict[Kind, float] = {REFERENCE: 1.0, SEARCH: 10.0}
 """Seconds after a spare was taken until the next one is started: loading kernels would take half of a core's time from
 a match that gets ready on a short start clock."""
+
+STARTING = max(2, len(os.sched_getaffinity(0)))
+"""Most processes of a kind that get ready at a time: who must answer soonest waits for no others."""
 
 HURRY_SECONDS, HURRY_STEP = 2.0, 0.05
 """Most seconds for which no search is started while a reference that is waited for gets ready, and between two looks at
@@ -79,14 +83,14 @@ class ProcessPool:
         self._urgent = urgent
         self._hurried: Instant = -math.inf
         """Time at which a process was last started for a match that waited."""
-        self._newest: Process | None = None
-        """The process started last."""
+        self._cold: set[Process] = set()
+        """Processes that get ready."""
         self._failures = 0
         """Processes in a row that ended by themselves before they were warm."""
         self._count = 0
         """Processes that run or are not reaped yet."""
-        self._waiting = 0
-        """Matches that wait for a process."""
+        self._waiting: list[Callable[[], Instant]] = []
+        """Times at which each match that waits for a process must answer."""
         self._taken: Instant = -math.inf
         """Time at which a match took the last spare; long ago if a match has ended since."""
         self._news = asyncio.Event()
@@ -105,8 +109,7 @@ class ProcessPool:
     @property
     def hurries(self) -> bool:
         """Whether a match waits for a process, or for one that gets ready."""
-        getting_ready = self._newest is not None and not self._newest.warm.is_set()
-        return now() < self._hurried + HURRY_SECONDS and (self._waiting > 0 or getting_ready)
+        return now() < self._hurried + HURRY_SECONDS and bool(self._waiting or self._cold)
 
     def can_better(self, process: Process) -> bool:
         """Returns whether a spare has kernels that this process lacks."""
@@ -124,20 +127,20 @@ class ProcessPool:
 
     def start(self, early: Sequence[ChildProcess] = (), delay: float = 0.0) -> None:
         """Begins to keep a spare, after `delay` seconds; `early` are running processes."""
-        self._count += len(early)
-        self.spares = [Process(self.kind, child) for child in early]
+        for child in early:
+            self._adopt(child)
         self._keeper = asyncio.create_task(self._keep(delay))
 
-    async def acquire(self) -> Process:
-        """Returns a process as soon as one is ready."""
-        self._waiting += 1
+    async def acquire(self, due: Callable[[], Instant] = lambda: math.inf) -> Process:
+        """Returns a process as soon as one is ready, and for nobody who must answer sooner than at the time `due`."""
+        self._waiting.append(due)
         self._news.set()
         try:
-            while (process := self.ready) is None:
+            while (process := self.ready) is None or min(self._waiting, key=lambda one: one()) is not due:
                 await self._wait()
             self.spares.remove(process)
         finally:
-            self._waiting -= 1
+            self._waiting.remove(due)
         self._taken = now()
         self._news.set()
         return process
@@ -154,6 +157,7 @@ class ProcessPool:
     def release(self, process: Process) -> None:
         """Ends a process."""
         process.on_report = process.on_lost = None
+        self._cold.discard(process)
         self._taken = -math.inf
         self._in_background(self._end(process))
 
@@ -178,7 +182,7 @@ class ProcessPool:
                 await asyncio.sleep(HURRY_STEP)
                 continue
             due = self._waiting or now() >= self._taken + START_DELAY[self.kind]
-            if self.spares or not due or self._count >= self._most:
+            if self.spares or not due or self._count >= self._most or len(self._cold) >= STARTING:
                 await self._wait(LOOK_SECONDS)
                 continue
             self.problem = await self._add()
@@ -199,11 +203,7 @@ class ProcessPool:
             child = start_process(self.kind, self._memory, self.without)
         except OSError as error:
             return f"a {self.kind} process cannot be started: {error}"
-        self._newest = process = Process(self.kind, child, self.without)
-        process.on_warm = self._news.set
-        self._count += 1
-        self.spares.append(process)
-        self._news.set()
+        process = self._adopt(child, self.without)
         while process in self.spares and not process.warm.is_set():
             if self._hangs(process):
                 self._drop(process)
@@ -217,6 +217,20 @@ class ProcessPool:
         if not process.lost.is_set() and process.warm.is_set():
             log.info("%s process %d is warm after %.1f s", self.kind, process.pid, now() - begun)
         return ""
+
+    def _adopt(self, child: ChildProcess, without: Collection[str] = ()) -> Process:
+        """Takes a new process among the spares."""
+        process = Process(self.kind, child, without)
+        process.on_warm = lambda: self._settle(process)
+        self._cold.add(process)
+        self._count += 1
+        self.spares.append(process)
+        self._news.set()
+        return process
+
+    def _settle(self, process: Process) -> None:
+        self._cold.discard(process)
+        self._news.set()
 
     def _drop_useless(self) -> None:
         """Ends spares that are lost, hang, lack kernels that are there by now, or are too many."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from agent.playing.messages import PULSE, Astray, Begin, Command, Report, Rewind, Situation, Thought, Turn, count_turns
 from agent.search.kernel_groups import CIRCUIT
-from agent.serving.clock import now
+from agent.serving.clock import Instant, now
 from agent.serving.pool import ProcessPool
 from agent.serving.processes import Process
 from agent.serving.starting import REFERENCE, SEARCH, Kind
@@ -36,17 +36,20 @@ class ProcessSeat:
         self,
         match_id: str,
         pool: ProcessPool,
+        due: Callable[[], Instant],
         make_begin: Callable[[bool], Begin],
         on_report: Callable[[Report], None],
         on_lost: Callable[[], None],
     ) -> None:
-        """`make_begin(compile)` returns the command for a new process; `on_report` takes reports.
+        """`due` returns the time at which the match's next answer must be there; `make_begin(compile)` the command for
+        a new process; `on_report` takes reports.
 
         `on_lost` is called when a process has died, or hangs.
         """
         self._match_id = match_id
         self._kind = pool.kind
         self._pool = pool
+        self._due = due
         self._make_begin = make_begin
         self._on_report = on_report
         self._on_lost = on_lost
@@ -118,10 +121,10 @@ class ProcessSeat:
             (self._pool.take_back if free else self._pool.release)(self._process)
             self._process = None
         # Without this cycle a match is freed at once, not with all others by garbage collection.
-        del self._make_begin, self._on_report, self._on_lost
+        del self._due, self._make_begin, self._on_report, self._on_lost
 
     async def _join(self) -> None:
-        process = await self._pool.acquire()
+        process = await self._pool.acquire(self._due)
         self._joining = None
         self._process = process
         log.info("%s: %s process %d joins", self._match_id, self._kind, process.pid)

@@ -7,6 +7,7 @@ so this module imports little.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -67,11 +68,11 @@ def too_little_memory(matches: int) -> str:
 
 
 def start_early(journal: Path | None, matches: int) -> list[ChildProcess]:
-    """Starts a reference for each match of the journal, as far as they may be; fewer if one cannot be started."""
+    """Starts references for matches of the journal, as many as cores; fewer if one cannot be started."""
     started: list[ChildProcess] = []
     found = [] if journal is None else list(journal.glob(f"*{JOURNAL_SUFFIX}"))
     try:
-        for _ in found[: matches + SPARES]:
+        for _ in found[: min(matches + SPARES, len(os.sched_getaffinity(0)))]:
             started.append(start_process(REFERENCE, memory_share(matches)))
     except OSError as error:
         log.error("a process cannot be started: %s", error)

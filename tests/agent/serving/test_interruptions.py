@@ -87,16 +87,18 @@ def test_outage_within_a_turn_raises_no_doubt(in_virtual_time: Run) -> None:
     in_virtual_time(course())
 
 
+@pytest.mark.parametrize("delay", [0.0, 5.0])
 @pytest.mark.parametrize(
     ("silence", "own", "interrupted"), [(60.0, "b", True), (10.0, "a", True), (20.8, "b", False), (21.0, "b", True)]
 )
 def test_outage_in_which_turns_may_have_been_missed(
-    in_virtual_time: Run, silence: float, own: Term, interrupted: bool
+    in_virtual_time: Run, silence: float, own: Term, interrupted: bool, delay: float
 ) -> None:
-    """After too much time, or with another move for us, the search learns of the doubt and of our answer."""
+    """After too much time, or with another move for us, the search learns of the doubt and of our answer: also where no
+    process has told our role by then."""
 
     async def course() -> None:
-        search = FakeSearch(1)
+        search = FakeSearch(1, delay=delay)
         match = revived(search, left_over(("a", "c"), silence=silence, answered="b"))
         await asyncio.sleep(0.1)
         await match.play(Play("m", (own, "d")), now())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import resource
 import time
 from collections.abc import AsyncIterator, Callable, Collection
@@ -275,6 +276,31 @@ async def test_matches_and_spares_are_no_more_processes_than_allowed(
     processes.append(await asyncio.wait_for(waiting, PATIENCE))
     for process in processes:
         pool.release(process)
+    await pool.close()
+
+
+async def test_who_must_answer_soonest_gets_a_process_first(
+    start: Callable[..., Children], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not more of them get ready at a time than there are cores: the others would make the first one late."""
+    monkeypatch.setattr(pools, "STARTING", 1)
+    children = start()
+    pool = ProcessPool(REFERENCE, 1, 4)
+    got: list[float] = []
+
+    async def acquire(due: float) -> None:
+        process = await pool.acquire(lambda: due)
+        got.append(due)
+        assert sum(not one.warm.is_set() for one in (*pool.spares, process)) <= 1
+        await process.warm.wait()
+        pool.release(process)
+
+    waiting = [asyncio.create_task(acquire(due)) for due in (math.inf, 3.0, 1.0, 2.0)]
+    await asyncio.sleep(0)
+    pool.start()
+    await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
+    assert got == [1.0, 2.0, 3.0, math.inf]
+    assert len(children.of[REFERENCE]) >= 4
     await pool.close()
 
 

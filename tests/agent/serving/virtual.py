@@ -307,7 +307,7 @@ class FakePoolOfKind:
         waiting = self._both.waiting[self.kind]
         return bool(waiting) and not process.without <= waiting[0].without | self._both.without
 
-    async def acquire(self) -> FakeProcess:
+    async def acquire(self, due: object) -> FakeProcess:
         """Returns the next process."""
         return await self._both.acquire(self.kind)
 
