@@ -55,10 +55,6 @@ class Process(AsyncEnd):
         """Returns whether the process hangs, see `Watchdog.hangs`."""
         return self._watchdog.hangs(idle_seconds, busy_seconds)
 
-    def excuse(self, seconds: float) -> None:
-        """Expects no report for so many seconds to come."""
-        self._watchdog.excuse(seconds)
-
     def _was_heard(self) -> bool:
         signs, self._signs = self._signs, False
         return signs

@@ -20,10 +20,7 @@ RECKLESS_LOSSES = 2
 
 HUNG_AFTER: dict[Kind, tuple[float, float]] = {REFERENCE: (1.5, 1.5), SEARCH: (3.0, 6.0)}
 """Seconds, and CPU seconds, without a sign of life after which a process is taken to hang (`Watchdog`). Less is lost
-with a reference, and only it may know the legal moves. A search may use several cores."""
-
-BEGIN_SECONDS = 5.0
-"""Additional seconds until the first sign of life: a process checks the rules first."""
+with a reference, and only it may know the legal moves. A search may use several cores, and checks the rules first."""
 
 MAX_LOSSES = 20
 """Lost processes after which a match gets no more."""
@@ -133,8 +130,6 @@ class ProcessSeat:
         self._told = begin.checkpoint.turn + count_turns(*begin.checkpoint.since)
         self._rewound = False
         process.on_report, process.on_lost = self._pass_on, self._lose
-        # A stopped process gives no sign of life at all: count from now.
-        process.excuse(BEGIN_SECONDS)
         process.send(begin)
         if process.lost.is_set():
             self._lose()

@@ -33,15 +33,11 @@ class Watchdog:
         sign of life. To be asked at least every `LATE_SECONDS`."""
         now, cpu = time.monotonic(), cpu_seconds_of(self._pid)
         if self._heard():
-            self._idle, self._heard_cpu = min(self._idle, 0.0), max(self._heard_cpu, cpu)
+            self._idle, self._heard_cpu = 0.0, cpu
         elif cpu == self._cpu and now - self._looked <= LATE_SECONDS and state_of(self._pid) not in _WAITING:
             self._idle += now - self._looked
         self._looked, self._cpu = now, cpu
         return self._idle >= idle_seconds or cpu - self._heard_cpu >= busy_seconds
-
-    def excuse(self, seconds: float) -> None:
-        """Expects no sign of life for so many seconds to come."""
-        self._idle, self._heard_cpu = -seconds, cpu_seconds_of(self._pid) + seconds
 
 
 def state_of(pid: int) -> str:

@@ -41,7 +41,7 @@ from agent.serving import clock, match, seats
 from agent.serving.player import ServeOptions, serve
 # No disk or process that is merely slow changes the course of a match.
 json_lines.PATIENCE = match.GOALS_SECONDS = 600.0
-seats.HUNG_AFTER = dict.fromkeys(seats.HUNG_AFTER, 5.0)
+seats.HUNG_AFTER = dict.fromkeys(seats.HUNG_AFTER, (5.0, 60.0))
 # Replies leave when they should, also where the machine is busy.
 clock.LATENESS_FACTOR = 0.0
 margin, journal, ponder, port = float(sys.argv[1]), sys.argv[2], sys.argv[3] == "True", int(sys.argv[4])

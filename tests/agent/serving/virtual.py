@@ -124,20 +124,15 @@ class FakeProcess:
         self.turn = 0
         """Number of joint moves told."""
         self._silent_since: float | None = None
-        self._expected = 0.0
 
     @property
     def heard(self) -> float:
         """Time of the last sign of life."""
-        return clock.now() // PULSE * PULSE if self._silent_since is None else max(self._silent_since, self._expected)
+        return clock.now() // PULSE * PULSE if self._silent_since is None else self._silent_since
 
     def hangs(self, idle_seconds: float, busy_seconds: float) -> bool:
         """Whether it has been silent for long."""
         return clock.now() - self.heard > idle_seconds
-
-    def excuse(self, seconds: float) -> None:
-        """Counts from then on."""
-        self._expected = clock.now() + seconds
 
     @property
     def begun(self) -> list[Begin]:
