@@ -54,7 +54,9 @@ async def _kill_kind(searches: bool, server: SoakServer, rng: Random) -> None:
 
 
 async def _start_again(server: SoakServer, rng: Random) -> None:
-    server.start_again()
+    # Without its journal, a server that nobody restarts would rightly refuse to begin.
+    if server.journal.is_dir():
+        server.start_again()
 
 
 async def _tear_journal(server: SoakServer, rng: Random) -> None:
