@@ -300,7 +300,7 @@ async def _answer(request: web.Request) -> web.Response:
     peer = peer_of(request) or "unknown"
     tell = functools.partial(request.app[LOG].tell, _connection(request).peer)
     try:
-        message, dialect = await _read(request)
+        kind, message, dialect = await _read(request)
         _connection(request).settle()
     except (TextError, _RefusedError) as error:
         tell(logging.WARNING, "%s from %s is no message, answered busy: %s", request.method, peer, error)
@@ -315,7 +315,7 @@ async def _answer(request: web.Request) -> web.Response:
         reply = await request.app[HANDLER](message, Received(at, dialect, peer, round_trip))
         return _response(request, render(reply, dialect))
     except Exception:
-        tell(logging.ERROR, "%s from %s failed, answered busy", type(message).__name__.upper(), peer, exc_info=True)
+        tell(logging.ERROR, "%s from %s failed, answered busy", kind, peer, exc_info=True)
         return _response(request, render(Busy(), dialect))
 
 
@@ -364,15 +364,15 @@ def _from_path(target: str) -> bytes:
     return unquote_to_bytes(target)
 
 
-async def _read(request: web.Request) -> tuple[Any, Dialect]:
-    """The prepared message: from the path of a GET, otherwise from the body."""
+async def _read(request: web.Request) -> tuple[str, Any, Dialect]:
+    """The message's name, and the message prepared: from the path of a GET, otherwise from the body."""
     by_path = request.method in ("GET", "HEAD")
     body = request.raw_path.encode(errors="replace") if by_path else await _body(request)
     size, match_id = len(body), "" if by_path else _match_of(body)
 
-    def read() -> tuple[Any, Dialect]:
+    def read() -> tuple[str, Any, Dialect]:
         message, dialect = parse(_from_path(request.raw_path) if by_path else body)
-        return request.app[PREPARE](message), dialect
+        return type(message).__name__.upper(), request.app[PREPARE](message), dialect
 
     if size <= _READ_INLINE:
         return read()

@@ -135,7 +135,7 @@ class PackedRules:
         return self._length
 
     def __iter__(self) -> Iterator[Term]:
-        return chain.from_iterable(map(pickle.loads, self._parts))
+        return iter(_unpacked(*self._parts))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PackedRules) and hash(self) == hash(other)

@@ -40,6 +40,9 @@ Kind: TypeAlias = Literal["late", "unreachable", "malformed", "illegal", "failed
 """A player's error: no reply in time, no reply at all, a reply that is no term, an illegal move, or, in the referee's
 own process, an exception."""
 
+State: TypeAlias = frozenset[Term] | bytes
+"""True facts, or possible states as JSON (see `states_to_json`), which whoever wants to know them reads."""
+
 Request: TypeAlias = Literal["start", "play", "stop"]
 """The message to a player."""
 
@@ -65,9 +68,8 @@ class Position:
 
     moves: tuple[Term, ...] | None = None
     """Joint move that led here, as played; None for the first position, and where unknown."""
-    state: frozenset[Term] | bytes | None = None
-    """True facts, or possible states as JSON (see `states_to_json`), which whoever wants to know them reads; None where
-    unknown."""
+    state: State | None = None
+    """None where unknown."""
     states: int = 1
     """Number of states that fit the percepts; `facts` is the likeliest."""
     turn: int = 0
@@ -88,9 +90,7 @@ class Position:
     @property
     def facts(self) -> frozenset[Term] | None:
         """True facts; None where unknown. Takes a while for a large state."""
-        if isinstance(self.state, bytes):
-            return max(states_from_json(self.state), key=lambda pair: pair[1])[0]
-        return self.state
+        return None if self.state is None else facts_of(self.state)
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class MatchRecord:
         self.positions.append(Position(moves, turn=self.last.turn + missed + 1, seconds=seconds))
         self.touch(self.last)
 
-    def reach(self, state: frozenset[Term] | bytes, states: int = 1) -> None:
+    def reach(self, state: State, states: int = 1) -> None:
         """Sets the state of the newest position."""
         position = self.last
         if position.state != state or position.states != states:
@@ -174,14 +174,14 @@ class MatchRecord:
             position.states = states
             self.touch(position)
 
-    def fill_in(self, states: Sequence[frozenset[Term] | bytes]) -> None:
+    def fill_in(self, states: Sequence[State]) -> None:
         """Sets the states of the first positions where they were unknown, as far as there is room."""
         for position, state in zip(self.positions, states, strict=False):
             if position.state is None:
                 self._keep(position, state)
                 self.touch(position)
 
-    def _keep(self, position: Position, state: frozenset[Term] | bytes) -> None:
+    def _keep(self, position: Position, state: State) -> None:
         self.facts_kept -= _size(position.state)
         position.state = None
         if self.bounded and _size(state) > MOST_FACTS - self.facts_kept:
@@ -376,7 +376,12 @@ class MatchRecord:
         return int(text)
 
 
-def _size(state: frozenset[Term] | bytes | None) -> int:
+def facts_of(state: State) -> frozenset[Term]:
+    """Returns the facts of a state, of the likeliest one. Takes a while for a large state."""
+    return max(states_from_json(state), key=lambda pair: pair[1])[0] if isinstance(state, bytes) else state
+
+
+def _size(state: State | None) -> int:
     """Returns the number of facts, roughly."""
     return len(state) // FACT_BYTES if isinstance(state, bytes) else len(state or ())
 

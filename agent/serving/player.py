@@ -27,7 +27,7 @@ from agent.serving.match import Match, MatchOptions, Pools
 from agent.serving.moments import Moment
 from agent.serving.places import yielding
 from agent.serving.pool import ProcessPool
-from agent.serving.sheet import MOST_TOKENS, MatchSheet, exceeds, prepared
+from agent.serving.sheet import MOST_TOKENS, MatchSheet, PreparedMessage, exceeds, prepared
 from agent.serving.starting import REFERENCE, SEARCH, memory_share, too_little_memory
 from agent.serving.statistics import Statistics
 from agent.serving.supervisor import PULSE_SECONDS, Pulse
@@ -232,8 +232,8 @@ class Player:
         text = await asyncio.to_thread(self.statistics.exposition)
         return "text/plain; version=0.0.4; charset=utf-8", text
 
-    async def handle(self, message: messages.Message | MatchSheet, received: Received) -> messages.Reply:
-        """Returns the reply to a prepared message, in time."""
+    async def handle(self, message: PreparedMessage, received: Received) -> messages.Reply:
+        """Returns the reply to a message, in time."""
         match message:
             case MatchSheet():
                 return await self._start(message, received)
@@ -243,8 +243,6 @@ class Player:
                 )
             case messages.Ping() | messages.Preview():
                 return messages.Ready()
-            case messages.Start():
-                return await self.handle(prepared(message), received)
         kind, name = type(message).__name__.upper(), message.match_id
         if name not in self._matches:
             await self._look_again()
@@ -287,11 +285,9 @@ class Player:
             self._drop(running)
             running = None
         if running is None:
-            self._make_room(peer)
-            if len(self._matches) >= self._options.workers:
+            if not self._make_room(peer):
                 self.statistics.refused += 1
                 return self._refuse(received, "%s: START refused: all %d places are taken", name, self._options.workers)
-            self._end_all_but(self._options.workers - len(self._matches))
             journal = self._journal.match(name, peer) if self._journal is not None else None
             running = self._matches[name] = Match(sheet, self._pools, self._match_options, journal, peer=peer)
             clocks = f"{message.start_clock} s and {message.play_clock} s"
@@ -335,12 +331,10 @@ class Player:
         for unfinished in sorted(found, key=lambda unfinished: unfinished.silence):
             if unfinished.start.match_id in self._matches:
                 continue
-            if not self._has_place(unfinished.peer):
+            if not self._make_room(unfinished.peer):
                 log.error("%s: cannot be taken up again: all places are taken", unfinished.start.match_id)
                 journal.complete = False
                 continue
-            self._make_room(unfinished.peer)
-            self._end_all_but(self._options.workers - len(self._matches))
             await self._take_up(unfinished)
 
     def _is_foreign(self, match: Match, received: Received) -> bool:
@@ -360,14 +354,18 @@ class Player:
         most = self._options.workers
         return len(self._matches) < most or yielding(self.matches, peer, most) is not None
 
-    def _make_room(self, peer: str) -> None:
-        """Drops a match that yields to another one of a peer, if all places are taken."""
+    def _make_room(self, peer: str) -> bool:
+        """Drops a match that yields to another one of a peer, if all places are taken; returns whether there is one."""
         most = self._options.workers
         match = yielding(self.matches, peer, most) if len(self._matches) >= most else None
         if match is not None:
             silence = now() - match.heard
             log.warning("%s: nothing heard of its manager for %.0f s, others wait: dropped", match.match_id, silence)
             self._drop(match)
+        if len(self._matches) >= most:
+            return False
+        self._end_all_but(most - len(self._matches))
+        return True
 
     def _end_all_but(self, most: int) -> None:
         """Ends stopped matches that still wait for their results, but for the newest `most`."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeAlias, cast
 
 from agent.playing.messages import MOST_SHOWN, PackedRules
 from games.gdl.rules.surface import has_imperfect_information, named_moves
 from games.machine import Term
-from protocol.messages import Message, Start
+from protocol.messages import Abort, Info, Message, Ping, Play, Preview, Start, Stop
 from protocol.spelling import Spelling
 
 MOST_TOKENS = 2000
@@ -52,8 +52,12 @@ class MatchSheet:
         )
 
 
-def prepared(message: Message) -> Message | MatchSheet:
-    """Returns a message as the player takes it: with a START's rules walked through."""
+PreparedMessage: TypeAlias = Info | Ping | Preview | MatchSheet | Play | Stop | Abort
+"""A message as the player takes it: with a START's rules walked through."""
+
+
+def prepared(message: Message) -> PreparedMessage:
+    """Returns a message as the player takes it."""
     return MatchSheet.of(message) if isinstance(message, Start) else message
 
 

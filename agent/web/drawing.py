@@ -9,11 +9,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from multiprocessing.connection import Connection
-from typing import Any, TypeAlias
+from typing import Any
 
 from agent.boards.layout import Layout
 from agent.boards.pieces import colours_of_roles
-from agent.record.match import Position
+from agent.record.match import Position, State, facts_of
 from agent.record.spelling import states_to_json
 from agent.web.records import Version, read_record
 from agent.web.transcript import Transcript
@@ -28,9 +28,6 @@ SAMPLED = 24
 
 KEPT = 4
 """Number of records kept with all their positions."""
-
-State: TypeAlias = frozenset[Term] | bytes
-"""See `Position.state`; bytes are read in the child."""
 
 _layouts: dict[str, Layout] = {}
 """Layouts of running matches, by their keys."""
@@ -167,13 +164,6 @@ def table(roles: list[str], state: State, before: State | None) -> dict[str, Any
         "gone": gone[:MOST_FACTS],
         "choices": {},
     }
-
-
-def facts_of(state: State) -> frozenset[Term]:
-    """Returns the facts of a state, see `Position.state`."""
-    facts = Position(state=state).facts
-    assert facts is not None
-    return facts
 
 
 def sample(transcript: Transcript) -> list[State]:

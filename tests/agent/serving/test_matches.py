@@ -15,6 +15,7 @@ from agent.serving import history
 from agent.serving import match as matches
 from agent.serving.clock import now
 from agent.serving.player import MOST_STARTS, Player, ServeOptions
+from agent.serving.sheet import prepared
 from agent.serving.starting import REFERENCE, SEARCH
 from games.machine import Term
 from protocol.messages import (
@@ -51,7 +52,7 @@ class Manager:
 
     async def send(self, message: Message, peer: str = "198.51.100.7") -> Reply:
         """Returns the reply to a message from an address."""
-        return await self.player.handle(message, Received(now(), Dialect(), peer))
+        return await self.player.handle(prepared(message), Received(now(), Dialect(), peer))
 
     async def is_available(self, peer: str = "198.51.100.7") -> bool:
         """Returns whether INFO is answered so."""

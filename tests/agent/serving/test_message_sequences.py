@@ -12,6 +12,7 @@ from agent.serving import journal
 from agent.serving.clock import Clock, now
 from agent.serving.match import Pools
 from agent.serving.player import Player, ServeOptions
+from agent.serving.sheet import prepared
 from agent.serving.starting import SEARCH, Kind
 from games.machine import Term
 from protocol.messages import (
@@ -107,7 +108,8 @@ def test_every_message_gets_a_reply_of_its_kind(
         async def send(message: Message) -> None:
             running = {match.match_id: match for match in player.matches}
             begun = now()
-            reply = await player.handle(message, Received(begun, Dialect(), "198.51.100.7", rng.choice((0.0, 0.2))))
+            received = Received(begun, Dialect(), "198.51.100.7", rng.choice((0.0, 0.2)))
+            reply = await player.handle(prepared(message), received)
             assert isinstance(reply, KINDS[type(message)]), (message, reply)
             assert len(player.matches) <= 2
             if isinstance(message, Play) and message.match_id in running:
