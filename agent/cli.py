@@ -44,9 +44,12 @@ def run(pipe: Connection, *arguments: str) -> None:
         sys.exit(main(arguments))
 
 
-def run_listening(pipe: Connection, *arguments: str) -> None:
-    """Runs one command in a child process whose descriptor 3 is a listening socket, as if systemd had started it."""
-    os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+def run_listening(pipe: Connection, token: str, *arguments: str) -> None:
+    """Runs one command in a child process whose descriptor 3 is a listening socket, as if systemd had started it.
+
+    Its page needs this token, which no other user finds in the environment.
+    """
+    os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()), **{serve.PAGE_TOKEN: token})
     run(pipe, *arguments)
 
 

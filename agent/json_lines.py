@@ -85,7 +85,12 @@ class LineFile:
         """
 
         def write_line() -> None:
-            self._write(_spelled({**line, **spell()}), anew, keep, sync)
+            try:
+                self._write(_spelled({**line, **spell()}), anew, keep, sync)
+            finally:
+                # At the end of the server nobody waits for this thread any more.
+                if self._removed:
+                    self._remove_file()
 
         writing = asyncio.create_task(self._in_order(write_line))
         self._writing.add(writing)

@@ -38,6 +38,10 @@ MAX_SHOWN = 10
 """Most diagnostics printed for one sheet."""
 
 
+_NOT_TEXT = re.compile(r"[\0-\x08\x0e-\x19\x1b-\x1f]")
+"""Control characters that no text has. A page's text field loses some of a picture's, but not all."""
+
+
 @dataclass(frozen=True)
 class Sheet:
     """A valid rulesheet."""
@@ -122,8 +126,8 @@ def examine(path: Path) -> tuple[Sheet | None, list[Remark]]:
 def examine_text(path: Path, text: str | bytes) -> tuple[Sheet | None, list[Remark]]:
     """Returns the sheet of this text, None if there are errors, and all remarks on it; `path` is its name in them."""
     source = decode(text)
-    if "\0" in source:
-        message = "not text in UTF-8; if it is UTF-16, save it as UTF-8"
+    if _NOT_TEXT.search(source):
+        message = "this is no text in UTF-8; if it is UTF-16, save it as UTF-8"
         return None, [Remark("error", message, None, f"{path}: error: {message}")]
     try:
         written = sheets.read_written(source)

@@ -36,10 +36,20 @@ def machine_memory(own_groups: Path = Path("/proc/self/cgroup"), groups: Path = 
     return most
 
 
+_users = 1
+"""Number of users that share this process's memory."""
+
+
+def share_memory(users: int) -> None:
+    """Has `memory_part` leave room for so many equal users in this process, such as the engines of all roles."""
+    global _users
+    _users = users
+
+
 def memory_part(wanted: int, share: float) -> int:
     """Returns the wanted bytes, but at most a share of what this process may have, which is the machine's memory unless
-    `bound_memory` has bounded it."""
-    return min(wanted, int(share * (memory_bound() or machine_memory())))
+    `bound_memory` has bounded it; of its users each has as much."""
+    return min(wanted, int(share * (memory_bound() or machine_memory())) // _users)
 
 
 def memory_bound() -> int | None:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from agent.boards.board import MAX_SIDE, Board, FactTable, Name
 from agent.boards.groups import Group, GroupCandidate
@@ -32,7 +33,7 @@ def find_grids(tables: Mapping[Name, FactTable], rules: Rules) -> list[Board]:
         key=lambda it: (
             latched[it.table.name] and not it.contents,
             not it.certain,
-            -len(it.table.most),
+            -len(it.table.facts),
             not it.contents,
             -it.area,
             _rank(it.table.name, rules),
@@ -40,23 +41,26 @@ def find_grids(tables: Mapping[Name, FactTable], rules: Rules) -> list[Board]:
     )
     groups: list[Group] = []
     for candidate in candidates:
-        if any(group.takes(candidate, rules) for group in groups):
+        use = None
+        for group in groups:
+            use = group.use_of(candidate, rules)
+            if use is not None:
+                group.add(candidate.table, replace(candidate.reading(), use=use))
+                break
+        if use is not None:
             continue
-        shares_axes = any(
-            other is not candidate and other.axes == candidate.axes and not other.contents and not candidate.contents
-            for other in candidates
-        )
         # Facts of single states, such as a check, make no board of their own.
-        fleeting = not candidate.table.most and not rules.carried((FACT, *candidate.table.name))
-        seen = any(group.first.table.most for group in groups)
+        fleeting = not candidate.table.facts and not rules.carried((FACT, *candidate.table.name))
+        seen = any(group.first.table.facts for group in groups)
         if fleeting and (seen or (rules.rules and not candidate.contents)):
             continue
-        if candidate.certain or shares_axes:
+        if candidate.certain:
             groups.append(Group(candidate))
     taken = {reading.name for group in groups for reading in group.readings}
     for name, table in tables.items():
-        if name not in taken:
-            next((True for group in groups if group.adds_mark(table, rules)), False)
+        marks = ((group, reading) for group in groups if (reading := group.mark_of(table)) is not None)
+        for group, reading in itertools.islice(marks, 0 if name in taken else 1):
+            group.add(table, reading)
     return [group.board(rules) for group in groups]
 
 
@@ -107,16 +111,16 @@ def _with_axes(
     # A counter has one value per state. So has a piece in each column at the start of some games.
     if not (contents and x_strength == y_strength == 3) and any(_is_function(table, of) for of in (x, y)):
         return None
-    most = len(table.most)
+    most = len(table.facts)
     ordered = min(x_strength, y_strength) >= 2
     if contents:
-        squares = len({tuple(fact[1 + position] for position in positions) for fact in table.most})
+        squares = len({tuple(fact[1 + position] for position in positions) for fact in table.facts})
         full = squares >= 4 and squares == most and squares == len(xs) * len(ys) * _count(planes, usable)
         certain = ordered or full
         if certain and not ordered and len(xs) * len(ys) < 6:
             return None
     else:
-        columns = Counter(fact[1 + x] for fact in table.most)
+        columns = Counter(fact[1 + x] for fact in table.facts)
         certain = ordered and most >= 4 and max(columns.values(), default=0) > 1
     if not certain and not ordered:
         return None
@@ -137,7 +141,7 @@ def _planes(
 ) -> tuple[int, ...]:
     """Returns the arguments that tell planes apart: those without which a square would have several facts."""
     able = [position for position in rest if position in usable]
-    facts = table.most
+    facts = table.facts
     area: float = len(usable[x][0]) * len(usable[y][0])
     numbered = any(position != table.name[1] - 1 and all(map(is_integer, usable[position][0])) for position in able)
     # Each square is seen with one fact at most.
@@ -174,8 +178,5 @@ def _is_function(table: FactTable, of: int) -> bool:
     for position in others:
         domain = table.domains[position]
         every *= max(1, len(domain)) if domain is not None else 10**6
-    known = [state for state in table.states if state]
-    return bool(known) and all(
-        len(state) == every and len({tuple(fact[1 + position] for position in others) for fact in state}) == every
-        for state in known
-    )
+    held = {tuple(fact[1 + position] for position in others) for fact in table.facts}
+    return len(table.facts) == len(held) == every

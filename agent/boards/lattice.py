@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from agent.boards.board import Name
-from agent.boards.rulesheet import FACT, OWN, Atom, Key, Rules, is_integer, is_variable, read_atom
-from games.machine import Term
+from agent.boards.rulesheet import FACT, OWN, Atom, Key, Rules, bare, is_integer, is_variable, read_atom
 
 MAX_VARIANTS = 16
 """Most combinations of a rule's alternatives; a rule with more is skipped."""
@@ -16,6 +16,11 @@ MAX_ROUNDS = 10
 """Most rounds of following rules from relation to relation."""
 MAX_SQUARES = 12
 """Most squares of a rule that are compared."""
+
+Place: TypeAlias = tuple[str, str]
+"""Terms that are a square's column and row."""
+Links: TypeAlias = dict[str, list[tuple[str, int]]]
+"""Terms at known distances from others."""
 
 
 class Neighbourhood:
@@ -28,18 +33,25 @@ class Neighbourhood:
         self, rules: Rules, xs: Sequence[str], ys: Sequence[str], positions: Mapping[Name, tuple[int, int]]
     ) -> None:
         self._rules = rules
-        self._finder = _StepFinder(rules, xs, ys, positions)
+        self._axes = (xs, ys)
+        self._positions = _spread(rules, positions)
+        self._equal = {
+            head[0] for head, _ in rules.rules if isinstance(head, tuple) and len(head) == 3 and head[1] == head[2]
+        }
+        self._distances: dict[str, int | None] = {}
 
     def lean(self) -> int:
         """Returns 0 for a square board; for a hexagonal one 1 if the diagonal step is (1, -1), -1 if it is (1, 1).
 
         Steps are the distances between squares that a rule mentions, of one column and row at most.
         """
-        steps = set()
-        for head, body in self._rules.rules:
-            if body:
-                for variant in _variants(body):
-                    steps |= self._finder.steps((head, *variant))
+        found: set[tuple[int, int]] = set()
+        for atoms in self._atoms():
+            squares, links = self._squares(atoms), self._links(atoms)
+            for group in (list(squares), *self._pairs(atoms[0])):
+                for a, b in itertools.combinations(group[:MAX_SQUARES], 2):
+                    found |= self._step(links, a, b)
+        steps = {max(step, (-step[0], -step[1])) for step in found}
         if not {(1, 0), (0, 1)} <= steps or ((1, 1) in steps) == ((1, -1) in steps):
             return 0
         return 1 if (1, -1) in steps else -1
@@ -50,123 +62,70 @@ class Neighbourhood:
         It is the most frequent direction of the neighbours that rules mention together with these facts.
         """
         seen: Counter[tuple[int, int]] = Counter()
-        for head, body in self._rules.rules:
-            if body:
-                for variant in _variants(body):
-                    seen.update(self._finder.beside(name, (head, *variant)))
+        for atoms in self._atoms():
+            own = self._squares([atom for atom in atoms if atom is not None and atom[0] == (FACT, *name)])
+            if own:
+                links = self._links(atoms)
+                others = {square for group in (self._squares(atoms), *self._pairs(atoms[0])) for square in group}
+                steps = {step for a in own for b in others - own.keys() for step in self._step(links, a, b)}
+                seen.update((dx, dy) for dx, dy in steps if abs(dx) + abs(dy) == 1)
         common = seen.most_common(2)
         return common[0][0] if common and (len(common) == 1 or common[0][1] > common[1][1]) else None
 
+    def _atoms(self) -> Iterator[list[Atom | None]]:
+        """Yields the atoms of each rule, the head's first, with one part of each disjunction."""
+        for head, body in self._rules.rules:
+            choices = [literal[1:] if literal[:1] == ("or",) else (literal,) for literal in body]
+            count = 1
+            for choice in choices:
+                count *= len(choice)
+            if body and count <= MAX_VARIANTS:
+                for variant in itertools.product(*choices):
+                    yield [read_atom(bare(literal)) for literal in (head, *variant)]
 
-def _variants(body: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
-    """Yields the rule's body with one part of each disjunction."""
-    choices = [literal[1:] if isinstance(literal, tuple) and literal[:1] == ("or",) else (literal,) for literal in body]
-    if any(not choice for choice in choices):
-        return
-    count = 1
-    for choice in choices:
-        count *= len(choice)
-    if count <= MAX_VARIANTS:
-        yield from itertools.product(*choices)
+    def _links(self, atoms: Collection[Atom | None]) -> Links:
+        """Returns the distances between terms that these atoms tell."""
+        links: Links = defaultdict(list)
+        for atom in atoms:
+            if atom is not None and atom[0][0] == OWN and atom[0][2] == 2:
+                a, b = atom[1]
+                distance = self._distance(atom[0][1])
+                if distance is not None and isinstance(a, str) and isinstance(b, str):
+                    links[a].append((b, distance))
+                    links[b].append((a, -distance))
+        return links
 
+    def _squares(self, atoms: Collection[Atom | None]) -> dict[Place, None]:
+        """Returns the squares in atoms of known relations, in order."""
+        found: dict[Place, None] = {}
+        for atom in atoms:
+            at = self._positions.get(atom[0]) if atom is not None else None
+            if atom is not None and at is not None:
+                x, y = atom[1][at[0]], atom[1][at[1]]
+                if isinstance(x, str) and isinstance(y, str):
+                    found[x, y] = None
+        return found
 
-class _StepFinder:
-    """Finds the steps between the squares that a rule mentions."""
-
-    def __init__(
-        self, rules: Rules, xs: Sequence[str], ys: Sequence[str], positions: Mapping[Name, tuple[int, int]]
-    ) -> None:
-        self._axes = (list(xs), list(ys))
-        self._columns, self._rows = set(xs), set(ys)
-        self._positions = _spread(rules, positions)
-        self._ground = rules.ground
-        self._equal = {
-            head[0] for head, _ in rules.rules if isinstance(head, tuple) and len(head) == 3 and head[1] == head[2]
-        }
-        self._distances: dict[str, int | None] = {}
-
-    def steps(self, literals: Sequence[Term]) -> set[tuple[int, int]]:
-        """Returns the steps between the squares of these literals, each counted to the right, or straight up."""
-        places, squares, pairs = self._squares(literals)
-        found = set(self._between(places, squares))
-        for pair in pairs:
-            found.update(self._between(places, pair))
-        return {step if step > (0, 0) else (-step[0], -step[1]) for step in found}
-
-    def beside(self, name: Name, literals: Sequence[Term]) -> set[tuple[int, int]]:
-        """Returns the directions from squares of this relation's facts to neighbours in the same row or column."""
-        own = {
-            square
-            for literal in literals
-            if (read := read_atom(_bare(literal))) is not None
-            and read[0] == (FACT, *name)
-            and (square := self._square(read)) is not None
-        }
-        found: set[tuple[int, int]] = set()
-        if own:
-            places, squares, pairs = self._squares(literals)
-            others = {square for pair in (squares, *pairs) for square in pair} - own
-            for square in own:
-                for other in others:
-                    found.update(self._between(places, [square, other]))
-        return {(dx, dy) for dx, dy in found if abs(dx) + abs(dy) == 1}
-
-    def _squares(
-        self, literals: Sequence[Term]
-    ) -> tuple[_Distances, list[tuple[str, str]], list[list[tuple[str, str]]]]:
-        """Returns the distances between terms, the squares of known relations, and possible pairs of squares in the
-        head."""
-        places = _Distances()
-        squares: dict[tuple[str, str], None] = {}
-        for literal in literals:
-            atom = _strip(literal)
-            if len(atom) == 3 and isinstance(atom[0], str):
-                _, a, b = atom
-                if isinstance(a, str) and isinstance(b, str) and (distance := self._distance(atom[0])) is not None:
-                    places.join(a, b, distance)
-                    continue
-            read = read_atom(_bare(literal))
-            if read is not None and (square := self._square(read)) is not None:
-                squares[square] = None
-        # The head may be a relation of two squares, such as neighbours.
-        head = _strip(literals[0])[1:]
-        pairs = [
-            [
+    def _pairs(self, head: Atom | None) -> Iterator[list[Place]]:
+        """Yields possible pairs of squares in a head, which may be a relation of neighbours."""
+        arguments = head[1] if head is not None else ()
+        for start in range(len(arguments) - 3):
+            yield [
                 (x, y)
-                for x, y in ((head[start], head[start + 1]), (head[start + 2], head[start + 3]))
-                if isinstance(x, str) and isinstance(y, str) and self._may_be(x, y)
+                for x, y in (arguments[start : start + 2], arguments[start + 2 : start + 4])
+                if isinstance(x, str) and (is_variable(x) or x in self._axes[0])
+                if isinstance(y, str) and (is_variable(y) or y in self._axes[1])
             ]
-            for start in range(len(head) - 3)
-        ]
-        return places, list(squares), pairs
 
-    def _square(self, atom: Atom) -> tuple[str, str] | None:
-        at = self._positions.get(atom[0])
-        if at is None:
-            return None
-        x, y = atom[1][at[0]], atom[1][at[1]]
-        return (x, y) if isinstance(x, str) and isinstance(y, str) else None
-
-    def _may_be(self, x: str, y: str) -> bool:
-        return (is_variable(x) or x in self._columns) and (is_variable(y) or y in self._rows)
-
-    def _between(self, places: _Distances, squares: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
-        """Yields the steps of length one between squares, each from the earlier to the later one."""
-        if len(squares) < 2:
-            return
-        if any(not is_variable(value) for square in squares for value in square):
-            for axis in self._axes:
-                for index, value in enumerate(axis):
-                    places.join(axis[0], value, index)
-        for (x1, y1), (x2, y2) in itertools.combinations(squares[:MAX_SQUARES], 2):
-            dx, dy = places.between(x1, x2), places.between(y1, y2)
-            if dx is not None and dy is not None and max(abs(dx), abs(dy)) == 1:
-                yield dx, dy
+    def _step(self, links: Links, a: Place, b: Place) -> set[tuple[int, int]]:
+        """Returns the step from a square to another if it is one of length one."""
+        dx, dy = (_between(links, axis, here, there) for axis, here, there in zip(self._axes, a, b, strict=True))
+        return {(dx, dy)} if dx is not None and dy is not None and max(abs(dx), abs(dy)) == 1 else set()
 
     def _distance(self, name: str) -> int | None:
         """Returns the distance between a relation's two arguments: 1 for successors, 0 for equality, else None."""
         if name not in self._distances:
-            pairs = [(pair[0], pair[1]) for pair in self._ground.get((OWN, name, 2), ())]
+            pairs = [(pair[0], pair[1]) for pair in self._rules.ground.get((OWN, name, 2), ())]
             self._distances[name] = _distance(pairs, name in self._equal)
         return self._distances[name]
 
@@ -184,23 +143,24 @@ def _distance(pairs: Sequence[tuple[str, str]], equal: bool) -> int | None:
     return 1 if one_to_one and following.keys() - following.values() else None
 
 
-def _strip(literal: Term) -> tuple[Term, ...]:
-    """Returns a literal's relation and arguments without `not`, `true`, `does` and the like; () for a constant."""
-    while isinstance(literal, tuple) and len(literal) > 1:
-        if literal[0] in ("not", "true", "next", "init"):
-            literal = literal[1]
-        elif literal[0] in ("does", "legal") and len(literal) == 3:
-            literal = literal[2]
-        else:
-            return literal
-    return ()
-
-
-def _bare(literal: Term) -> Term:
-    """Returns a literal without its negation."""
-    while isinstance(literal, tuple) and len(literal) == 2 and literal[0] == "not":
-        literal = literal[1]
-    return literal
+def _between(links: Links, axis: Sequence[str], a: str, b: str) -> int | None:
+    """Returns the distance from one term to another; None where it is unknown."""
+    seen = {a: 0}
+    pending = [a]
+    while pending:
+        current = pending.pop()
+        if current == b:
+            return seen[b]
+        near = links.get(current, [])
+        if not is_variable(current) and current in axis:
+            here = axis.index(current)
+            near = near + [(value, index - here) for index, value in enumerate(axis)]
+            axis = ()
+        for other, distance in near:
+            if other not in seen:
+                seen[other] = seen[current] + distance
+                pending.append(other)
+    return None
 
 
 def _spread(rules: Rules, positions: Mapping[Name, tuple[int, int]]) -> dict[Key, tuple[int, int]]:
@@ -213,7 +173,7 @@ def _spread(rules: Rules, positions: Mapping[Name, tuple[int, int]]) -> dict[Key
             if atom is None or atom[0] in known:
                 continue
             for literal in body:
-                read = read_atom(_bare(literal))
+                read = read_atom(bare(literal))
                 if read is None or read[0] not in known:
                     continue
                 x, y = (read[1][position] for position in known[read[0]])
@@ -223,29 +183,3 @@ def _spread(rules: Rules, positions: Mapping[Name, tuple[int, int]]) -> dict[Key
         if len(known) == before:
             break
     return known
-
-
-class _Distances:
-    """Distances between terms."""
-
-    def __init__(self) -> None:
-        self._links: dict[str, list[tuple[str, int]]] = defaultdict(list)
-
-    def join(self, a: str, b: str, distance: int) -> None:
-        """Notes that `b` comes `distance` behind `a`."""
-        self._links[a].append((b, distance))
-        self._links[b].append((a, -distance))
-
-    def between(self, a: str, b: str) -> int | None:
-        """Returns the distance from `a` to `b`; None where it is unknown."""
-        seen = {a: 0}
-        pending = [a]
-        while pending:
-            current = pending.pop()
-            if current == b:
-                return seen[b]
-            for other, distance in self._links.get(current, ()):
-                if other not in seen:
-                    seen[other] = seen[current] + distance
-                    pending.append(other)
-        return seen.get(b)

@@ -6,26 +6,24 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
 
-from agent.boards.board import Board, Content, Reading, Square, tables
+from agent.boards.board import Board, Content, Square, name_of, tables
 from agent.boards.graphs import find_graphs
 from agent.boards.grids import find_grids
+from agent.boards.heaps import find_heaps, places_now
 from agent.boards.joins import places_shapes
 from agent.boards.moves import MoveReader
 from agent.boards.pieces import Piece, colours_of_roles, find_pieces
-from agent.boards.rulesheet import FACT, Rules
-from agent.boards.svg import BoardView, draw_board
-from agent.boards.text import board_text, legend
+from agent.boards.rulesheet import FACT, MOVE, Rules
+from agent.boards.svg import BoardView, draw_board, draw_emblem
+from agent.boards.text import board_text
 from games.machine import Term
 from protocol.kif import write
 
 MAX_BOARDS = 12
 MAX_EXPECTED = 500
 """Most contents of a relation taken from the rules' bounds; with more, only those seen get a piece."""
-
-Contents: TypeAlias = dict[Square, dict[Content, Reading]]
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,8 @@ class Drawing:
     """Such facts of the state before that are true no more, sorted."""
     choices: dict[str, tuple[str, ...]]
     """Legal moves as KIF text, by their squares (`data-square` in the pictures)."""
+    spelled: dict[str, str]
+    """Those legal moves and the last ones as people write them, by their KIF text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,28 +56,25 @@ class _Shown:
 class Layout:
     """The boards of one game, and the looks of their contents."""
 
-    def __init__(
-        self, boards: Sequence[Board], rules: Rules, states: Sequence[Collection[Term]], possible: Collection[Term]
-    ) -> None:
-        """Takes known boards; `find` detects them."""
-        self._shown = [_shown(board, rules, states, possible, index, len(boards)) for index, board in enumerate(boards)]
+    def __init__(self, state: Collection[Term], rules: Sequence[Term] = ()) -> None:
+        """Finds the boards of a game from its first state.
 
-    @classmethod
-    def find(
-        cls, states: Sequence[Collection[Term]], possible: Collection[Term] = (), rules: Sequence[Term] = ()
-    ) -> Layout:
-        """Finds the boards of a game.
-
-        `states` are known states, the initial one first; `possible` are the facts of all possible states, empty if
-        unknown; `rules` are the rulesheet's terms, for the order of coordinates, neighbours, and bounds of arguments.
+        `rules` are the rulesheet's terms, for the order of coordinates, neighbours, and bounds of arguments.
         """
         sheet = Rules(rules)
         constants = {(key[1], key[2]): domains for key, domains in sheet.constants.items() if key[0] == FACT}
-        known = tables(states, possible, constants, sheet.order)
+        known = tables(state, constants, sheet.order)
         boards = find_grids(known, sheet)
-        taken = {name for board in boards for name in board.readings}
-        boards += find_graphs(known, sheet, taken)
-        return cls(boards[:MAX_BOARDS], sheet, states, possible)
+        for find in (find_graphs, find_heaps):
+            boards += find(known, sheet, {name for board in boards for name in board.readings})
+        self._moves = {(name, count) for kind, name, count in sheet.constants if kind == MOVE and count}
+        self._shown: list[_Shown] = []
+        for index, board in enumerate(boards[:MAX_BOARDS]):
+            # A role's counters have the colour of its pieces.
+            told = zip(sheet.roles, colours_of_roles(sheet.roles, self._pieces()), strict=True)
+            own = {role: colour for role, colour in told if colour is not None}
+            tints = {square: own.get(square[0], tint) for square, tint in board.tints.items()}
+            self._shown.append(_shown(replace(board, tints=tints), sheet, state, index))
 
     @property
     def boards(self) -> tuple[Board, ...]:
@@ -97,18 +94,16 @@ class Layout:
         clicked; `last` is the last joint move, whose squares are marked.
         """
         pictures: list[str] = []
-        choices: dict[str, list[str]] = defaultdict(list)
+        choices: dict[str, dict[str, None]] = defaultdict(dict)
         read_by = {move: self._readers(move) for move in (*legal, *last)}
         on_boards: set[Term] = set()
         were_on_boards: set[Term] = set()
         for shown in self._shown:
             contents, used = shown.board.read(facts)
             on_boards |= used
-            earlier = None
-            if before is not None:
-                earlier, were = shown.board.read(before)
-                were_on_boards |= were
-            here: dict[Square, list[str]] = defaultdict(list)
+            earlier, were = (contents, used) if before is None else shown.board.read(before)
+            were_on_boards |= were
+            here: set[Square] = set()
             first: set[Square] = set()
             for move in legal:
                 if shown not in read_by[move]:
@@ -120,21 +115,24 @@ class Layout:
                     # A move that names a column only may mean any of its squares, more likely an empty one.
                     free = [square for square in squares if not shown.board.pieces(contents.get(square, {}))]
                     squares = free or squares
-                    first.update(squares)
+                    # One mark a column, where pieces fall to.
+                    lowest = max(squares, key=lambda square: (shown.board.places[square][1], square))
+                    first.update([lowest] if shown.board.lattice == "square" else squares)
+                here.update(squares)
                 for square in squares:
-                    here[square].append(write(move))
-            for square, moves in here.items():
-                known = choices[shown.ids[square]]
-                known.extend(move for move in dict.fromkeys(moves) if move not in known)
+                    choices[shown.ids[square]][write(move)] = None
             view = BoardView(
                 contents=contents,
+                places=places_now(shown.board, contents),
                 pieces=shown.pieces,
-                changed=_changed(contents, earlier),
-                last=frozenset(
-                    square for move in last if shown in read_by[move] for square in shown.moves.squares(move)
-                ),
-                choices=frozenset(here),
-                first=frozenset(first),
+                changed={
+                    square
+                    for square in {*contents, *earlier}
+                    if contents.get(square, {}).keys() != earlier.get(square, {}).keys()
+                },
+                last={square for move in last if shown in read_by[move] for square in shown.moves.squares(move)},
+                choices=here,
+                first=first,
                 joined=shown.joined,
                 ids=shown.ids,
             )
@@ -145,6 +143,7 @@ class Layout:
             rest=tuple(sorted((write(fact), old is not None and fact not in old) for fact in set(facts) - on_boards)),
             gone=tuple(sorted(write(fact) for fact in (old or set()) - set(facts) - were_on_boards)),
             choices={square: tuple(moves) for square, moves in choices.items()},
+            spelled={write(move): self.spell(move) for move, shown in read_by.items() if shown},
         )
 
     def _readers(self, move: Term) -> list[_Shown]:
@@ -153,37 +152,53 @@ class Layout:
         most = max((shown.moves.shared(move) for shown in fitting), default=0)
         return [shown for shown in fitting if shown.moves.shared(move) == most]
 
+    def spell(self, move: Term) -> str:
+        """Returns a move as people write it, such as `e2 e4`.
+
+        Squares have their names on the board. The relation is left out if it is the only one with arguments.
+        """
+        if isinstance(move, str) or not (shown := self._readers(move)):
+            return write(move) if isinstance(move, str) else write(move)[1:-1]
+        words = shown[0].moves.spell(move)
+        return " ".join(words if self._moves == {name_of(move)} else [write(move[0]), *words])
+
     def colours(self, roles: Sequence[str]) -> list[int | None]:
-        """Returns the colour of each role's pieces on the most important board; see `colours_of_roles`."""
-        return colours_of_roles(roles, list(self._shown[0].pieces.values()) if self._shown else ())
+        """Returns the colour of each role's pieces on the most important board, else of its bars."""
+        bars = {square[0]: tint for shown in self._shown for square, tint in shown.board.tints.items()}
+        found = colours_of_roles(roles, self._pieces())
+        return [bars.get(role) if colour is None else colour for role, colour in zip(roles, found, strict=True)]
+
+    def emblems(self, roles: Sequence[str]) -> list[str | None]:
+        """Returns a picture of each role's piece, to stand for the role; None where nothing tells it."""
+        pieces = self._pieces()
+        own = [
+            [piece for piece in pieces if piece.owner >= 0 and piece.colour == colour]
+            for colour in colours_of_roles(roles, pieces)
+        ]
+        return [draw_emblem(own_pieces[0], len(own_pieces) == 1) if own_pieces else None for own_pieces in own]
+
+    def _pieces(self) -> list[Piece]:
+        return list(self._shown[0].pieces.values()) if self._shown else []
 
     def text(self, facts: Collection[Term]) -> str | None:
         """Returns the boards as lines of text for a terminal; None where there is no board."""
-        drawn = [board_text(shown.board, shown.board.read(facts)[0], shown.pieces) for shown in self._shown]
+        drawn = []
+        for shown in self._shown:
+            contents, _ = shown.board.read(facts)
+            drawn.append(board_text(shown.board, contents, places_now(shown.board, contents), shown.pieces))
         return "\n\n".join(drawn) if drawn else None
 
-    def legend(self) -> str:
-        """Returns the meanings of the signs in the text, on one line."""
-        return legend([(shown.board, shown.pieces) for shown in self._shown])
 
-
-def _shown(
-    board: Board, rules: Rules, states: Sequence[Collection[Term]], possible: Collection[Term], index: int, count: int
-) -> _Shown:
-    contents: dict[Content, None] = {}
+def _shown(board: Board, rules: Rules, state: Collection[Term], index: int) -> _Shown:
     at_start: Counter[Content] = Counter()
-    for number, facts in enumerate((*states, possible)):
-        for on_square in board.read(facts)[0].values():
-            for content, reading in on_square.items():
-                if reading.use == "piece" and content != board.empty and content not in board.blocked:
-                    contents[content] = None
-                    at_start[content] += number == 0
-    if not possible:
-        contents.update(dict.fromkeys(_expected(board, rules)))
-    prefix = f"{index + 1}: " if count > 1 else ""
+    for on_square in board.read(state)[0].values():
+        at_start.update(board.pieces(on_square))
+    contents = [*at_start, *(content for content in _expected(board, rules) if content not in at_start)]
+    # No constant has brackets.
+    prefix = f"({index + 1}) " if index else ""
     return _Shown(
         board=board,
-        pieces=find_pieces(list(contents), at_start, rules),
+        pieces=find_pieces(contents, at_start, rules),
         moves=MoveReader(board, rules),
         joined=places_shapes(board, rules),
         ids={square: prefix + " ".join(square) for square in board.places},
@@ -205,12 +220,3 @@ def _expected(board: Board, rules: Rules) -> list[Content]:
             if content != board.empty and content not in board.blocked:
                 found.append(content)
     return found
-
-
-def _changed(now: Contents, earlier: Contents | None) -> frozenset[Square]:
-    """Returns the squares whose contents differ from those of the state before."""
-    if earlier is None:
-        return frozenset()
-    return frozenset(
-        square for square in {*now, *earlier} if now.get(square, {}).keys() != earlier.get(square, {}).keys()
-    )

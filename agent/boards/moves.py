@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.boards.board import Board, Name, Square, name_of
-from agent.boards.rulesheet import FACT, MOVE, Rules, is_variable, read_atom
+from agent.boards.rulesheet import FACT, MOVE, Rules, atoms_inside, is_variable
 from games.machine import Term
+from protocol.kif import write
 
 MAX_ARGUMENTS = 12
 
@@ -59,6 +59,20 @@ class MoveReader:
         wanted = [(part, move[1 + position]) for position, part in signature.part]
         found = [square for square in self._board.places if all(square[part] == value for part, value in wanted)]
         return found if 2 * len(found) <= len(self._board.places) else []
+
+    def spell(self, move: tuple[Term, ...]) -> list[str]:
+        """Returns the move's arguments as text, squares by their names for people."""
+        words = dict(enumerate(map(write, move[1:])))
+        signature = self._signature(move)
+        for positions in signature.whole:
+            square = tuple(words[position] for position in positions)
+            if square in self._board.places:
+                words[positions[0]] = self._board.name(square)
+                for position in positions[1:]:
+                    del words[position]
+        for position, part in signature.part:
+            words[position] = self._board.labels[part].get(words[position], words[position])
+        return list(words.values())
 
     def shared(self, move: Term) -> int:
         """Returns the number of the move's arguments that share a variable with this board's squares in rules."""
@@ -119,7 +133,7 @@ def _votes(board: Board, rules: Rules) -> dict[tuple[Name, int], list[int]]:
     """Returns, by argument of moves, the arguments of squares that share a variable with it in rules."""
     votes: dict[tuple[Name, int], list[int]] = defaultdict(list)
     for head, body in rules.rules:
-        atoms = [atom for literal in (head, *_inside(body)) if (atom := read_atom(literal)) is not None]
+        atoms = list(atoms_inside((head, *body)))
         moves = [(key, arguments) for key, arguments in atoms if key[0] == MOVE]
         if not moves:
             continue
@@ -135,16 +149,3 @@ def _votes(board: Board, rules: Rules) -> dict[tuple[Name, int], list[int]]:
                 for part in sorted(parts.get(argument, ())):
                     votes[(key[1], key[2]), position].append(part)
     return dict(votes)
-
-
-def _inside(body: Sequence[Term]) -> list[Term]:
-    """Returns a body's literals, those inside negations and disjunctions included."""
-    found: list[Term] = []
-    pending = list(reversed(body))
-    while pending:
-        literal = pending.pop()
-        if isinstance(literal, tuple) and literal and literal[0] in ("not", "or"):
-            pending.extend(literal[1:])
-        else:
-            found.append(literal)
-    return found

@@ -1,8 +1,8 @@
 """Looks of contents: colour and outline for the owner, a letter or symbol for the kind.
 
-Owners are found by structure (an argument that is a role, a fact that joins a content and a role), then by spelling
-(`wk` and `bk` differ in their first letter). Words only choose among looks: `black` is drawn black, `king` as a king.
-A game with scrambled words gets letters and colours of the palette.
+Owners are found by structure (an argument that is a role), then by spelling (`wk` and `bk` differ in their first
+letter). Words only choose among looks: `black` is drawn black, `king` as a king. A game with scrambled words gets
+letters and colours of the palette.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.boards.board import Content
-from agent.boards.rulesheet import OWN, Rules, is_integer, natural_key
+from agent.boards.rulesheet import Rules, is_integer, natural_key
 from agent.boards.signs import CHESS, WORDS, Glyph, all_numbers, mark_of, short, sign_words
 
 COLOURS = {
@@ -51,44 +51,39 @@ def colours_of_roles(roles: Sequence[str], pieces: Collection[Piece]) -> list[in
     found: list[int | None] = []
     for role in map(str.lower, roles):
         alike = {colour for word, colour in by_word.items() if role.startswith(word) or word.startswith(role)}
-        only = alike.pop() if len(alike) == 1 else None
-        found.append(by_word.get(role, COLOURS.get(role) if only is None else only))
+        found.append(by_word.get(role, alike.pop() if len(alike) == 1 else None))
+    rest = set(by_word.values()) - set(found)
+    if found.count(None) == len(rest) == 1:
+        # The last role has the last pieces, though its word is another.
+        found[found.index(None)] = rest.pop()
+    found = [COLOURS.get(role.lower()) if it is None else it for role, it in zip(roles, found, strict=True)]
     return [colour if found.count(colour) == 1 else None for colour in found]
 
 
 def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], rules: Rules) -> dict[Content, Piece]:
     """Returns the look of each of these contents. `at_start` counts them in the first state."""
-    ordered = sorted(contents, key=lambda content: tuple(map(natural_key, content)))
+    ordered = sorted(contents, key=_natural)
     if not ordered:
         return {}
-    joined: dict[Content, Content]
-    if any(len(content) != len(ordered[0]) for content in ordered) or not ordered[0]:
-        # Relations with different arguments on one board: each content is one text.
-        joined = {content: (" ".join(content),) for content in ordered}
-    else:
-        joined = {content: content for content in ordered}
-    parts = _useful(sorted(set(joined.values()), key=lambda content: tuple(map(natural_key, content))))
-    owner_of, rest_of = _split_owner(parts, rules)
-    owners = sorted({owner for owner in owner_of.values() if owner}, key=_owner_key(rules))
+    # With relations of different arguments on one board, each content is one text.
+    alike = ordered[0] and all(len(content) == len(ordered[0]) for content in ordered)
+    joined = {content: content if alike else (" ".join(content),) for content in ordered}
+    split = _split_owner(_useful(sorted(set(joined.values()), key=_natural)), rules)
+    looks = {content: split[joined[content]] for content in ordered}
+    owners = sorted({owner for owner, _ in looks.values() if owner}, key=_owner_key(rules))
     named = _named_colours(owners, rules)
     colours = _colours(owners, named)
-    rests = {content: rest_of[joined[content]] for content in ordered}
+    if all(owner for owner, _ in looks.values()) and len(set(looks.values())) == len(owners) == len(named):
+        # One kind of piece per owner: the colour says it all.
+        looks = {content: (owner, ()) for content, (owner, _) in looks.items()}
     start: Counter[tuple[str, ...]] = Counter()
     for content, count in at_start.items():
-        if content in rests:
-            start[rests[content]] += count
-    kinds = defaultdict(set)
-    for content in ordered:
-        kinds[owner_of[joined[content]]].add(rests[content])
-    if owners and "" not in kinds and all(len(kind) == 1 for kind in kinds.values()) and len(named) == len(owners):
-        # One kind of piece per owner: the colour says it all.
-        rests = dict.fromkeys(rests, ())
-    signs = _signs(sorted(set(rests.values())), start, rules)
+        start[looks[content][1]] += count
+    signs = _signs(sorted({rest for _, rest in looks.values()}), start, rules)
     pieces = {}
-    for content in ordered:
-        owner = owner_of[joined[content]]
-        glyph, sign, extra = signs[rests[content]]
-        if not rests[content] or not any(rests[content]):
+    for content, (owner, rest) in looks.items():
+        glyph, sign, extra = signs[rest]
+        if not any(rest):
             glyph, sign = mark_of(owner)
         pieces[content] = Piece(
             glyph=glyph,
@@ -101,56 +96,46 @@ def find_pieces(contents: Collection[Content], at_start: Mapping[Content, int], 
     return pieces
 
 
+def _natural(content: Content) -> tuple[object, ...]:
+    return tuple(map(natural_key, content))
+
+
 def _useful(contents: Sequence[Content]) -> dict[Content, tuple[str, ...]]:
     """Returns contents without the parts that are the same in all of them."""
     varying = [index for index in range(len(contents[0])) if len({content[index] for content in contents}) > 1]
     return {content: tuple(content[index] for index in varying) for content in contents}
 
 
-def _split_owner(
-    parts: Mapping[Content, tuple[str, ...]], rules: Rules
-) -> tuple[dict[Content, str], dict[Content, tuple[str, ...]]]:
+def _split_owner(parts: Mapping[Content, tuple[str, ...]], rules: Rules) -> dict[Content, tuple[str, tuple[str, ...]]]:
     """Returns the owner of each content ("" for nobody), and its other parts, for the sign."""
     roles = {role.lower() for role in rules.roles}
     width = len(next(iter(parts.values())))
     columns = [{part[index] for part in parts.values()} for index in range(width)]
-    for accepted in (roles, COLOURS.keys()):
-        fitting = [
-            index
-            for index, values in enumerate(columns)
-            if len(values) >= 2 and len(values) <= MAX_OWNERS and all(value.lower() in accepted for value in values)
-        ]
-        if fitting:
-            at = fitting[0]
-            return (
-                {content: part[at] for content, part in parts.items()},
-                {content: part[:at] + part[at + 1 :] for content, part in parts.items()},
-            )
+    fitting = [
+        index
+        for accepted in (roles, COLOURS.keys())
+        for index, values in enumerate(columns)
+        if 2 <= len(values) <= MAX_OWNERS and all(value.lower() in accepted for value in values)
+    ]
+    if not fitting and width > 1:
+        pairs = (index for index, values in enumerate(columns) if len(values) == 2)
+        fitting = [index for index in pairs if not any(map(is_integer, columns[index]))]
+    if fitting:
+        at = fitting[0]
+        return {content: (part[at], part[:at] + part[at + 1 :]) for content, part in parts.items()}
     if width == 0:
         # One content only: a stone, in the colour that its word names.
         only = next(iter(parts))
         word = only[-1] if only else ""
-        return {only: word}, {only: (word,) if word.lower() in CHESS else ()}
+        return {only: (word, (word,) if word.lower() in CHESS else ())}
     if width > 1:
-        small = [
-            index for index, values in enumerate(columns) if 2 <= len(values) <= 2 and not any(map(is_integer, values))
-        ]
-        at = small[0] if small else -1
-        if at >= 0:
-            return (
-                {content: part[at] for content, part in parts.items()},
-                {content: part[:at] + part[at + 1 :] for content, part in parts.items()},
-            )
-        return dict.fromkeys(parts, ""), dict(parts)
-    words = {content: part[0] for content, part in parts.items()}
-    owners = _owners_of_words(sorted(set(words.values()), key=natural_key), roles, rules)
-    return (
-        {content: owners[word][0] for content, word in words.items()},
-        {content: (owners[word][1],) if owners[word][1] else () for content, word in words.items()},
-    )
+        return {content: ("", part) for content, part in parts.items()}
+    owners = _owners_of_words(sorted({word for (word,) in parts.values()}, key=natural_key), roles)
+    split = {content: owners[word] for content, (word,) in parts.items()}
+    return {content: (owner, (rest,) if rest else ()) for content, (owner, rest) in split.items()}
 
 
-def _owners_of_words(words: Sequence[str], roles: Collection[str], rules: Rules) -> dict[str, tuple[str, str]]:
+def _owners_of_words(words: Sequence[str], roles: Collection[str]) -> dict[str, tuple[str, str]]:
     """Returns the owner of each word ("" for nobody), and the rest of the word, for the sign."""
     if all(map(is_integer, words)):
         return {word: ("", word) for word in words}
@@ -159,8 +144,6 @@ def _owners_of_words(words: Sequence[str], roles: Collection[str], rules: Rules)
         return {word: (word, "") if word in known else ("", word) for word in words}
     if split := _prefixes(words, roles):
         return split
-    if related := _related(words, rules):
-        return {word: (related.get(word, ""), word) for word in words}
     if len(words) <= 2 and not any(map(is_integer, words)):
         return {word: (word, "" if mark_of(word)[0] != "stone" else word) for word in words}
     if any(mark_of(word)[0] != "stone" for word in words) and len(words) <= MAX_OWNERS:
@@ -196,23 +179,6 @@ def _prefixes(words: Sequence[str], roles: Collection[str]) -> dict[str, tuple[s
         alike = sum(len(rests) for rests in owners.values())
         if 2 <= len(owners) <= MAX_OWNERS and len(kinds) < len(words) and 4 * alike >= 3 * len(owners) * len(kinds):
             return option
-    return None
-
-
-def _related(words: Sequence[str], rules: Rules) -> dict[str, str] | None:
-    """Returns the role that facts of the rulesheet join with each word, if most words have one, not all the same."""
-    roles = set(rules.roles)
-    for (kind, _, count), facts in rules.ground.items():
-        if kind != OWN or count != 2:
-            continue
-        for word_at in (0, 1):
-            found: dict[str, set[str]] = defaultdict(set)
-            for fact in facts:
-                if fact[word_at] in words and fact[1 - word_at] in roles:
-                    found[fact[word_at]].add(fact[1 - word_at])
-            owners = {word: next(iter(owner)) for word, owner in found.items() if len(owner) == 1}
-            if len(owners) * 2 > len(words) and len(set(owners.values())) >= 2:
-                return owners
     return None
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from agent.boards.board import Square
 
@@ -24,48 +23,22 @@ def grid_places(
     plane_width = width + (height - 1) / 2 if lean else width
     plane_height = 1 + (height - 1) * row_height
     at = [{value: index for index, value in enumerate(axis)} for axis in axes]
-    on_planes: dict[Square, dict[Square, tuple[float, float]]] = {
-        values: {} for values in itertools.product(*(axes[plane] for plane in planes))
-    }
-    for square in squares:
+    count = math.prod(len(axes[plane]) for plane in planes)
+    wide = max(1, min(count, math.ceil(math.sqrt(count * plane_height / plane_width) - 0.01)))
+    found = {}
+    for square in sorted(squares, key=lambda square: [at[plane][square[plane]] for plane in planes]):
         column, row = at[across][square[across]], at[up][square[up]]
-        x: float = column
-        if lean:
-            x += row / 2 if lean > 0 else (height - 1 - row) / 2
-        on_planes[tuple(square[plane] for plane in planes)][square] = x, (height - 1 - row) * row_height
-    if len(planes) == 2:
-        return {
-            square: (
-                x + at[planes[0]][right] * (plane_width + NESTED_GAP),
-                y + (len(axes[planes[1]]) - 1 - at[planes[1]][above]) * (plane_height + NESTED_GAP),
-            )
-            for (right, above), places in on_planes.items()
-            for square, (x, y) in places.items()
-        }
-    return _in_rows([places for places in on_planes.values() if places], plane_width / plane_height)
-
-
-def _in_rows(planes: Sequence[Mapping[Square, tuple[float, float]]], shape: float) -> dict[Square, tuple[float, float]]:
-    """Arranges planes beside and below one another, each without its empty margins."""
-    if len(planes) <= 1:
-        return dict(planes[0]) if planes else {}
-    wide = plane_columns(len(planes), shape)
-    lows = [(min(x for x, _ in plane.values()), min(y for _, y in plane.values())) for plane in planes]
-    highs = [(max(x for x, _ in plane.values()), max(y for _, y in plane.values())) for plane in planes]
-    widths, heights = [0.0] * wide, [0.0] * math.ceil(len(planes) / wide)
-    for index, (low, high) in enumerate(zip(lows, highs, strict=True)):
-        widths[index % wide] = max(widths[index % wide], high[0] - low[0] + 1 + PLANE_GAP)
-        heights[index // wide] = max(heights[index // wide], high[1] - low[1] + 1 + PLANE_GAP)
-    return {
-        square: (
-            x - lows[index][0] + sum(widths[: index % wide]),
-            y - lows[index][1] + sum(heights[: index // wide]),
-        )
-        for index, plane in enumerate(planes)
-        for square, (x, y) in plane.items()
-    }
-
-
-def plane_columns(count: int, shape: float) -> int:
-    """Returns the number of planes side by side that makes the picture about square, or wider."""
-    return max(1, min(count, math.ceil(math.sqrt(count / shape) - 0.01)))
+        x = column + (row / 2 if lean > 0 else (height - 1 - row) / 2 if lean else 0.0)
+        y = (height - 1 - row) * row_height
+        if len(planes) == 2:
+            right, above = (at[plane][square[plane]] for plane in planes)
+            x += right * (plane_width + NESTED_GAP)
+            y += (len(axes[planes[1]]) - 1 - above) * (plane_height + NESTED_GAP)
+        else:
+            index = 0
+            for plane in planes:
+                index = index * len(axes[plane]) + at[plane][square[plane]]
+            x += index % wide * (plane_width + PLANE_GAP)
+            y += index // wide * (plane_height + PLANE_GAP)
+        found[square] = x, y
+    return found

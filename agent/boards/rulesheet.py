@@ -197,6 +197,24 @@ def read_atom(literal: Term) -> Atom | None:
     return (OWN, word, len(literal) - 1), literal[1:]
 
 
+def atoms_inside(body: Sequence[Term]) -> Iterator[Atom]:
+    """Yields a body's atoms, those inside negations and disjunctions included."""
+    pending = list(reversed(body))
+    while pending:
+        literal = pending.pop()
+        if isinstance(literal, tuple) and literal and literal[0] in ("not", "or"):
+            pending.extend(literal[1:])
+        elif (atom := read_atom(literal)) is not None:
+            yield atom
+
+
+def bare(literal: Term) -> Term:
+    """Returns a literal without its negation."""
+    while isinstance(literal, tuple) and len(literal) == 2 and literal[0] == "not":
+        literal = literal[1]
+    return literal
+
+
 def _inner(kind: str, term: Term, before: tuple[Term, ...]) -> Atom | None:
     if isinstance(term, str):
         return ((kind, term, 0), before) if not is_variable(term) else None

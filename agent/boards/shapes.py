@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from agent.boards.board import Board, Content, Reading, Square
-from agent.boards.pieces import NEUTRAL, Piece
+from agent.boards.pieces import NEUTRAL, PALETTE, Piece
 
 MAX_SHOWN = 4
 """Most pieces drawn on one square; its title names all."""
+MAX_PARTS = 30
+"""Most parts of a bar."""
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML forbids even if escaped."""
@@ -49,9 +51,9 @@ def _piece(piece: Piece) -> str:
     sign = text(piece.sign)
     colour = f"c{piece.colour}"
     if piece.glyph == "cross":
-        drawn = f'<path class="x {colour}" d="M-11-11L11 11M-11 11L11-11"/>'
+        drawn = "".join(f'<path class="{it} {colour}" d="M-10-10L10 10M-10 10L10-10"/>' for it in ("xe", "x"))
     elif piece.glyph == "ring":
-        drawn = f'<circle class="x {colour}" r="12"/>'
+        drawn = "".join(f'<circle class="{it} {colour}" r="11.5"/>' for it in ("xe", "x"))
     elif piece.glyph == "chess" and piece.owner >= 0:
         drawn = f'<text class="k {colour}" y="12">{sign}\ufe0e</text>'
     elif piece.glyph == "text" and piece.owner < 0:
@@ -82,15 +84,15 @@ def _drop(sign: str) -> str:
 def _body(owner: int, colour: str) -> str:
     """Draws a piece's body. Outlines differ between owners, so that nobody has to tell colours apart."""
     shapes = {
-        -1: '<rect class="p {0}" x="-15" y="-15" width="30" height="30" rx="5"/>',
-        0: '<circle class="p {0}" r="15.5"/>',
-        1: '<circle class="p {0}" r="15.5"/><circle class="u {0}" r="11.5"/>',
-        2: '<path class="p {0}" d="M0-17L16.5 12.5h-33z"/>',
-        3: '<path class="p {0}" d="M0-18.5L18.5 0 0 18.5-18.5 0z"/>',
-        4: '<path class="p {0}" d="M-8-16h16l9 16-9 16h-16l-9-16z"/>',
-        5: '<rect class="p {0}" x="-14" y="-14" width="28" height="28" rx="3"/>',
-        6: '<path class="p {0}" d="M0-17L16-5 10 14h-20L-16-5z"/>',
-        7: '<path class="p {0}" d="M-6-17h12v11h11v12h-11v11h-12v-11h-11v-12h11z"/>',
+        -1: '<rect class="p {0}" x="-13" y="-13" width="26" height="26" rx="5"/>',
+        0: '<circle class="p {0}" r="14.5"/>',
+        1: '<circle class="p {0}" r="14.5"/><circle class="u {0}" r="10.5"/>',
+        2: '<path class="p {0}" d="M0-15.5L15.5 11.5h-31z"/>',
+        3: '<path class="p {0}" d="M0-16.5L16.5 0 0 16.5-16.5 0z"/>',
+        4: '<path class="p {0}" d="M-8-14h16l8 14-8 14h-16l-8-14z"/>',
+        5: '<rect class="p {0}" x="-12.5" y="-12.5" width="25" height="25" rx="2"/>',
+        6: '<path class="p {0}" d="M0-16L15-5 9.5 13h-19L-15-5z"/>',
+        7: '<path class="p {0}" d="M-6-15h12v9h9v12h-9v9h-12v-9h-9v-12h9z"/>',
     }
     return shapes[owner % 8 if owner >= 0 else -1].format(colour)
 
@@ -105,29 +107,58 @@ def draw_tile(
         index = axis.index(square[part]) + step
         other = (*square[:part], axis[index], *square[part + 1 :]) if 0 <= index < len(axis) else None
         sides.append(other is not None and content in contents.get(other, {}))
-    above, right, below, left = sides
     top, east, bottom, west = (20 if joined else 18 for joined in sides)
-    corner = [4 if not (a or b) else 0 for a, b in ((above, right), (below, right), (below, left), (above, left))]
-    path = (
-        f"M{-west + corner[3]}-{top}H{east - corner[0]}" + _arc(corner[0], 1, 1) + f"V{bottom - corner[1]}"
-        + _arc(corner[1], -1, 1) + f"H{-west + corner[2]}" + _arc(corner[2], -1, -1) + f"V{-top + corner[3]}"
-        + _arc(corner[3], 1, -1) + "z"
-    )  # fmt: skip
-    rims = "".join(
-        line
-        for joined, line in (
-            (above, f"M{-west + corner[3]}-{top}H{east - corner[0]}"),
-            (right, f"M{east} {-top + corner[0]}V{bottom - corner[1]}"),
-            (below, f"M{-west + corner[2]} {bottom}H{east - corner[1]}"),
-            (left, f"M-{west} {-top + corner[3]}V{bottom - corner[2]}"),
-        )
-        if not joined
-    )
     colour = f"c{piece.colour}"
-    rim = f'<path class="d" d="{rims}"/>' if rims else ""
-    dot = f'<circle class="f {colour}" r="4"/>' if piece.owner % 2 else ""
-    return f'<path class="a {colour}" d="{path}"/>{rim}{dot}'
+    edges = (
+        f"M-{west}-{top}H{east}",
+        f"M{east}-{top}V{bottom}",
+        f"M{east} {bottom}H-{west}",
+        f"M-{west} {bottom}V-{top}",
+    )
+    rims = "".join(edge for edge, joined in zip(edges, sides, strict=True) if not joined)
+    rim = f'<path class="d {colour}" d="{rims}"/>' if rims else ""
+    dot = f'<circle class="f {colour}" r="3"/>' if piece.owner % 2 else ""
+    return f'<path class="a {colour}" d="M-{west}-{top}H{east}V{bottom}H-{west}z"/>{rim}{dot}'
 
 
-def _arc(radius: int, right: int, down: int) -> str:
-    return f"a{radius} {radius} 0 0 1 {right * radius} {down * radius}" if radius else ""
+def draw_box(board: Board, square: Square, contents: Sequence[Content]) -> str:
+    """Draws a bar with its number, in as many parts where these are few, or a thing of a stack with its name."""
+    half = 20 * board.widths[square]
+    if board.lattice == "stacks":
+        if square not in board.tints:
+            return f'<text class="n z4" y="4">{text(square[0][:10])}</text>'
+        colour = f"c{board.tints[square]}"
+        return (
+            f'<g class="pc">{_bar(colour, 3 - half, half - 3)}'
+            f'<text class="i z4 {colour}" y="4">{text(square[0][:6])}</text></g>'
+        )
+    word = contents[0][-1] if contents else ""
+    amount = max(0.0, board.amounts.get(word, 0.0))
+    number = f"{amount:g}" if word.endswith(f"{amount:g}") else word
+    # Things in a row keep their colours.
+    colour = f"c{board.tints.get((word,), board.tints[square])}"
+    most = max(1.0, *board.amounts.values())
+    part = (2 * half - 30) / most
+    parts = range(1, round(amount)) if most <= MAX_PARTS else ()
+    lines = "".join(f"M{3 - half + part * index:.1f}-12v24" for index in parts)
+    drawn = _bar(colour, 3 - half, 3 - half + part * amount) + f'<path class="d {colour}" d="{lines}"/>'
+    end = f'<text class="n z3" x="{16 - half + part * amount:.1f}" y="5">{text(number)}</text>'
+    return (f'<g class="pc">{drawn}</g>' if amount else "") + end
+
+
+def draw_pile(board: Board, contents: Sequence[Content]) -> str:
+    """Draws the things on a place of stacks, large ones below."""
+    drawn = ""
+    sizes = sorted(board.amounts, key=board.amounts.__getitem__) if board.lattice == "stacks" else []
+    for level, name in enumerate(name for name in reversed(sizes) if (name,) in contents):
+        rank = sizes.index(name)
+        half, colour = 16 + 28 * rank / len(sizes), f"c{PALETTE[rank % len(PALETTE)]}"
+        drawn += (
+            f'<g transform="translate(0 {-32 * (level + 1)})">{_bar(colour, -half, half)}'
+            f'<text class="i z4 {colour}" y="4">{text(name[:6])}</text></g>'
+        )
+    return f'<g class="pc">{drawn}</g>' if drawn else ""
+
+
+def _bar(colour: str, left: float, right: float) -> str:
+    return f'<rect class="p {colour}" x="{left:.1f}" y="-12" width="{right - left:.1f}" height="24" rx="4"/>'

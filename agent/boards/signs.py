@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from agent.boards.rulesheet import is_integer
@@ -67,21 +67,15 @@ def sign_words(words: Sequence[str]) -> dict[str, tuple[Glyph, str]]:
 def short(word: str, words: Iterable[str]) -> str:
     """Returns a word's first letter, and where others share it, its first different ones; at most four letters."""
     alike = [other for other in words if other != word and other[:1].lower() == word[:1].lower()]
-    first = word[:1].upper()
-    if not alike:
-        return first
-    parts = [WORDS.findall(other) or [other] for other in (word, *alike)]
-    initials = ["".join(part[0] if not part.isdigit() else part for part in other).upper() for other in parts]
-    if initials[0] not in initials[1:] and len(initials[0]) <= 4:
-        return initials[0]
     stem = _common_start([word, *alike])
-    rest = word[stem:]
-    if len(alike) >= 3 and rest and len(rest) <= 4:
-        return rest
-    for length in range(2, 5):
-        if all(other[:length].lower() != word[:length].lower() for other in alike):
-            return first + word[1:length].lower()
-    return first + (rest[:3] if stem > 1 else word[1:3]).lower()
+    cuts: list[Callable[[str], str]] = [
+        lambda it: it[:1].upper(),
+        lambda it: "".join(part if part.isdigit() else part[0] for part in WORDS.findall(it) or [it]).upper(),
+        lambda it: it[stem:] if len(alike) >= 3 else "",
+        *(lambda it, length=length: it[:1].upper() + it[1:length].lower() for length in (2, 3, 4)),
+    ]
+    signs = (cut(word) for cut in cuts if cut(word) not in map(cut, alike))
+    return next((sign for sign in signs if 0 < len(sign) <= 4), word[:1].upper() + word[stem:][:3].lower())
 
 
 def _common_start(words: Sequence[str]) -> int:

@@ -1,14 +1,18 @@
-"""Drawing of a board as a standalone `<svg>` element of any width, with the colours of `style`."""
+"""Drawing of a board as a standalone `<svg>` element of any width, with the colours of `style`.
+
+Each square is a `<g data-square>`, moved to its place by `transform` alone, with the same name in all positions of a
+layout. The pieces on it are its `<g class="pc">`. The last element, `.ring`, is the focus, drawn over all neighbours;
+it is unseen until a page gives it a square's `transform`.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.boards.board import Board, Content, Reading, Square
 from agent.boards.pieces import Piece
-from agent.boards.shapes import MAX_SHOWN, attribute, draw_pieces, draw_tile, text, unknown
+from agent.boards.shapes import MAX_SHOWN, attribute, draw_box, draw_pieces, draw_pile, draw_tile, text, unknown
 from agent.boards.style import STYLE
 
 CELL = 40
@@ -17,10 +21,12 @@ HALF = CELL // 2
 MARGIN = 6
 LABEL_HEIGHT, LETTER_WIDTH = 18, 7.5
 MAX_LABEL = 8
-_SQUARE = f"M-{HALF}-{HALF}h{CELL}v{CELL}h-{CELL}z"
-_HEXAGON = "M0-23.1L20-11.5V11.5L0 23.1-20 11.5V-11.5z"
+_SHAPES = {
+    "square": f"M-{HALF}-{HALF}h{CELL}v{CELL}h-{CELL}z",
+    "hex": "M0-23.1L20-11.5V11.5L0 23.1-20 11.5V-11.5z",
+    "points": "M-17 0a17 17 0 1 1 34 0a17 17 0 1 1-34 0z",
+}
 _WALLS = {(1, 0): "M20-20v40", (-1, 0): "M-20-20v40", (0, 1): "M-20-20h40", (0, -1): "M-20 20h40"}
-_POINT = "M-17 0a17 17 0 1 1 34 0a17 17 0 1 1-34 0z"
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,8 @@ class BoardView:
     """Everything to be shown on a board."""
 
     contents: Mapping[Square, Mapping[Content, Reading]]
+    places: Mapping[Square, tuple[float, float]]
+    """Centres of the squares now."""
     pieces: Mapping[Content, Piece]
     changed: Collection[Square]
     last: Collection[Square]
@@ -46,8 +54,9 @@ def draw_board(board: Board, view: BoardView) -> str:
     role = "group" if view.choices else "img"
     summary = _summary(board, view)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="board" role="{role}" aria-label={attribute(summary)} '
-        f'viewBox="0 0 {_n(canvas.width)} {_n(canvas.height)}"><title>{text(summary)}</title><style>{STYLE}</style>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="board {board.lattice}" role="{role}" '
+        f'aria-label={attribute(summary)} viewBox="0 0 {_n(canvas.width)} {_n(canvas.height)}">'
+        f"<title>{text(summary)}</title><style>{STYLE}</style>"
     ]
     parts.extend(_lines(board, canvas))
     alternating = board.lattice == "square" and any(
@@ -56,8 +65,20 @@ def draw_board(board: Board, view: BoardView) -> str:
     for square in board.places:
         parts.append(_square(board, view, canvas, square, alternating))
     parts.extend(_labels(board, canvas))
-    parts.append("</svg>")
+    parts.append(f'<path class="ring" d="{_shape(board, next(iter(board.places), ()))}"/></svg>')
     return "".join(parts)
+
+
+def draw_emblem(piece: Piece, only: bool) -> str:
+    """Draws a piece in the looks of its owner, for use beside boards in a page that has their style sheet.
+
+    One that is not the `only` one of its owner is a plain stone.
+    """
+    plain = replace(piece, extra="", sign="", glyph=piece.glyph if only else "stone")
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" class="board emblem" viewBox="-20 -20 40 40" aria-hidden="true">'
+        f"{draw_pieces([plain])}</svg>"
+    )
 
 
 class _Canvas:
@@ -65,18 +86,21 @@ class _Canvas:
 
     def __init__(self, board: Board) -> None:
         places = board.places.values()
-        points = board.lattice == "points"
+        points = board.lattice in ("points", "bars", "stacks")
         rows = board.axes[board.up] if board.up >= 0 else ()
         longest = max((min(len(row), MAX_LABEL) for row in rows), default=0)
-        self.left = MARGIN + (0 if points else longest * LETTER_WIDTH + 6)
-        captions = len(board.planes) not in (0, 2) and not points
+        self.left = MARGIN + (longest * LETTER_WIDTH + 6 if rows else 0)
+        captions = board.lattice == "bars" or (len(board.planes) not in (0, 2) and not points)
         self.top = MARGIN + (LABEL_HEIGHT if captions else 0) + (4 if board.lattice == "hex" else 0)
-        self.low_x = min((x for x, _ in places), default=0.0)
-        self.low_y = min((y for _, y in places), default=0.0)
-        wide = max((x for x, _ in places), default=0.0) - self.low_x + 1
+        sides = [(board.places[square][0], board.widths.get(square, 1.0) / 2) for square in board.places]
+        self.low_x = min((x - half for x, half in sides), default=0.0) + 0.5
+        # A stack may have all things.
+        high = -0.8 * len(board.tints or board.amounts) if board.lattice == "stacks" else 0.0
+        self.low_y = min((y + high for _, y in places), default=0.0)
+        wide = max((x + half for x, half in sides), default=0.0) - self.low_x + 0.5
         high = max((y for _, y in places), default=0.0) - self.low_y + 1
         self.width = self.left + wide * CELL + MARGIN
-        self.height = self.top + high * CELL + (MARGIN if points else LABEL_HEIGHT + MARGIN)
+        self.height = self.top + high * CELL + MARGIN + (LABEL_HEIGHT if board.across >= 0 else 0)
         if board.lattice == "hex":
             self.height += 4
 
@@ -92,7 +116,14 @@ def _n(value: float) -> str:
 
 def _summary(board: Board, view: BoardView) -> str:
     sizes = " by ".join(str(len(axis)) for axis in board.axes)
-    kind = {"square": "board", "hex": "hexagonal board", "points": "board of points"}[board.lattice]
+    kinds = {
+        "square": "board",
+        "hex": "hexagonal board",
+        "points": "board of points",
+        "bars": "bars",
+        "stacks": "stacks",
+    }
+    kind = kinds[board.lattice]
     standing = sum(bool(board.pieces(contents)) for contents in view.contents.values())
     return f"{kind}, {sizes}; squares with something on them: {standing}"
 
@@ -106,7 +137,7 @@ def _lines(board: Board, canvas: _Canvas) -> Iterator[str]:
 
 
 def _square(board: Board, view: BoardView, canvas: _Canvas, square: Square, alternating: bool) -> str:
-    x, y = canvas.at(board.places[square])
+    x, y = canvas.at(view.places[square])
     contents = view.contents.get(square, {})
     pieces = board.pieces(contents)
     blocked = not pieces and board.is_blocked(contents)
@@ -119,18 +150,22 @@ def _square(board: Board, view: BoardView, canvas: _Canvas, square: Square, alte
     if square in view.changed:
         classes.append("changed")
     extra = ' tabindex="0" role="button"' if square in view.choices else ""
-    shape = {"square": _SQUARE, "hex": _HEXAGON, "points": _POINT}[board.lattice]
-    tone = "b" if blocked else "e" if alternating and _is_dark(board, square) else "s"
+    shape = _shape(board, square)
+    thing = board.lattice == "stacks" and square in board.tints
+    tone = "z" if thing else "b" if blocked else "e" if alternating and _is_dark(board, square) else "s"
+    # Where most squares are choices, they are no news.
+    dot = 2.5 if 2 * len(view.first) > len(board.places) else 5
+    ring = f'<path d="{shape}"/>' if square in board.widths else '<circle r="18"/>'
     shown = [view.pieces.get(content) or unknown(content) for content in pieces]
     return "".join(
         (
             f'<g data-square={attribute(view.ids[square])} class="{" ".join(classes)}"{extra} '
             f'transform="translate({_n(x)} {_n(y)})"><title>{text(said)}</title><path class="{tone}" d="{shape}"/>',
-            _hatching(board, contents) if blocked else "",
+            '<path class="h" d="M-12 12L12-12M-12 0L0-12M0 12L12 0"/>' if blocked else "",
             "" if view.joined and pieces else _news(board, view, square, shape),
             _standing(board, view, square, pieces, shown),
             *_marks(contents, shown),
-            ('<circle class="r" r="17.5"/>' if pieces else '<circle class="o" r="5"/>')
+            (f'<g class="r">{2 * ring}</g>' if pieces or square in board.tints else f'<circle class="o" r="{dot}"/>')
             if square in view.choices
             else "",
             "</g>",
@@ -138,10 +173,9 @@ def _square(board: Board, view: BoardView, canvas: _Canvas, square: Square, alte
     )
 
 
-def _hatching(board: Board, contents: Mapping[Content, Reading]) -> str:
-    """Draws the hatching of a blocked square, with a word where a board has several kinds."""
-    word = f'<text class="w" y="6">{text(_first(contents)[:2])}</text>' if len(board.blocked) > 1 else ""
-    return f'<path class="h" d="M-12 12L12-12M-12 0L0-12M0 12L12 0"/>{word}'
+def _shape(board: Board, square: Square) -> str:
+    half = board.widths.get(square, 0.0) * HALF
+    return f"M-{_n(half)}-15h{_n(2 * half)}v30h-{_n(2 * half)}z" if half else _SHAPES[board.lattice]
 
 
 def _news(board: Board, view: BoardView, square: Square, shape: str) -> str:
@@ -149,25 +183,27 @@ def _news(board: Board, view: BoardView, square: Square, shape: str) -> str:
     if square in view.last:
         if board.lattice == "square":
             return '<path class="l" d="M-17.5-17.5h35v35h-35z"/>'
-        return f'<path class="l" transform="scale(.9)" d="{shape}"/>'
+        scale = ' transform="scale(.9)"' if board.lattice == "hex" else ""
+        return f'<path class="l"{scale} d="{shape}"/>'
     if square in view.changed:
         if board.lattice == "square":
             return '<path class="t" d="M-19-19h9l-9 9z"/>'
-        return '<circle class="t" cy="-15" r="3.5"/>'
+        return f'<circle class="t" cx="{_n(-HALF * board.widths.get(square, 0.0))}" cy="-15" r="3.5"/>'
     return ""
 
 
 def _standing(board: Board, view: BoardView, square: Square, pieces: Sequence[Content], shown: Sequence[Piece]) -> str:
     """Draws the pieces on a square, and a point's name where there is room."""
+    if board.widths:
+        return draw_pile(board, pieces) + draw_box(board, square, pieces[:1])
     if view.joined and len(pieces) == 1:
         news = '<circle class="new" r="6"/>' if square in view.changed else ""
-        return draw_tile(board, view.contents, square, pieces[0], shown[0]) + news
-    drawn = draw_pieces(shown)
+        return f'<g class="pc">{draw_tile(board, view.contents, square, pieces[0], shown[0])}</g>{news}'
+    counts = board.lattice == "points" and len(shown) == 1 and shown[0].glyph == "text"
+    raised = ' transform="translate(0 -4)"' if counts else ""
+    drawn = f'<g class="pc"{raised}>{draw_pieces(shown)}</g>' if shown else ""
     if board.lattice != "points":
         return drawn
-    counts = len(shown) == 1 and shown[0].glyph == "text"
-    if counts:
-        drawn = f'<g transform="translate(0 -4)">{drawn}</g>'
     if len(square[0]) <= 4 and (counts or not shown):
         drawn += f'<text class="j" y="14">{text(square[0])}</text>'
     return drawn
@@ -184,7 +220,7 @@ def _say(square: Square, board: Board, contents: Mapping[Content, Reading], piec
     if not words:
         words = [f"blocked ({_first(contents)})" if board.is_blocked(contents) else "empty"]
     words += sorted(" ".join(content) for content, reading in contents.items() if reading.use == "mark")
-    return f"{' '.join(square)}: {', '.join(words)}"
+    return f"{board.name(square)}: {', '.join(words)}"
 
 
 def _first(contents: Mapping[Content, Reading]) -> str:
@@ -194,9 +230,8 @@ def _first(contents: Mapping[Content, Reading]) -> str:
 def _marks(contents: Mapping[Content, Reading], shown: Sequence[Piece]) -> Iterator[str]:
     """Draws walls and marks; the first mark stands on a stone that has no sign of its own."""
     ink = f" c{shown[0].colour}" if len(shown) == 1 and shown[0].glyph == "stone" and not shown[0].sign else ""
-    for reading in contents.values():
-        if reading.side is not None:
-            yield f'<path class="wall" d="{_WALLS[reading.side]}"/>'
+    for side in sorted({reading.side for reading in contents.values() if reading.side is not None}):
+        yield f'<path class="wall" d="{_WALLS[side]}"/>'
     marks = sorted(content for content, reading in contents.items() if reading.use == "mark" and reading.side is None)
     for index, content in enumerate(marks[:MAX_SHOWN]):
         x, y = ((-14, 14), (14, 14), (14, -14), (-14, -14))[index]
@@ -210,38 +245,30 @@ def _marks(contents: Mapping[Content, Reading], shown: Sequence[Piece]) -> Itera
 
 def _labels(board: Board, canvas: _Canvas) -> Iterator[str]:
     """Draws coordinates on the edges, and captions of planes."""
-    if board.lattice == "points":
-        return
-    planes = board.planes
-    corners: dict[Square, tuple[float, float]] = {}
-    for square, place in board.places.items():
-        plane = tuple(square[index] for index in planes)
+    captions: dict[str, tuple[float, float]] = {}
+    for square, (x, y) in board.places.items():
+        words = [square[index] for index in board.planes] if board.up >= 0 else []
+        if board.lattice == "bars" and len(board.readings) == 1:
+            words = [name for name, _ in board.readings]
+        caption = " ".join(words)
+        low = captions.get(caption, (x, y))
+        captions[caption] = min(low[0], x), min(low[1], y)
+    for caption, place in captions.items() if len(board.planes) != 2 else ():
         x, y = canvas.at(place)
-        low = corners.get(plane, (x, y))
-        corners[plane] = min(low[0], x), min(low[1], y)
-    if len(planes) not in (0, 2):
-        for plane, (x, y) in corners.items():
-            yield f'<text class="cap" x="{_n(x - HALF)}" y="{_n(y - HALF - 6)}">{text(" ".join(plane))}</text>'
-    columns: dict[float, set[str]] = defaultdict(set)
-    rows: dict[float, set[str]] = defaultdict(set)
+        x = canvas.left + HALF if board.lattice == "bars" else x
+        yield f'<text class="cap" x="{_n(x - HALF)}" y="{_n(y - HALF - 6)}">{text(caption)}</text>' if caption else ""
+    columns, rows = board.headings()
     left: dict[float, float] = {}
-    bottom = max((canvas.at(place)[1] for place in board.places.values()), default=0.0)
-    for square, place in board.places.items():
-        x, y = canvas.at(place)
-        rows[y].add(square[board.up])
-        left[y] = min(left.get(y, x), x)
-        if board.lattice == "square" or abs(y - bottom) < 1:
-            columns[x].add(square[board.across])
-    if len(planes) not in (0, 2) and any(len(names) > 1 for names in (*columns.values(), *rows.values())):
-        # Planes of different sizes: squares in line have different coordinates.
-        return
+    for x, y in board.places.values():
+        left[y] = min(left.get(y, x), x) if board.lattice == "hex" else canvas.low_x
     step = HALF + (4 if board.lattice == "hex" else 0)
-    for x, names in sorted(columns.items()):
-        yield f'<text class="lab" x="{_n(x)}" y="{_n(bottom + step + 14)}">{text(_cut(min(names)))}</text>'
-    leftmost = min(left.values(), default=0.0)
-    for y, names in sorted(rows.items()):
-        at = (left[y] if board.lattice == "hex" else leftmost) - HALF - 5
-        yield f'<text class="lab row" x="{_n(at)}" y="{_n(y + 4)}">{text(_cut(min(names)))}</text>'
+    lowest = max(left, default=0.0)
+    for x, name in sorted(columns.items()):
+        at = canvas.at((x, lowest))
+        yield f'<text class="lab" x="{_n(at[0])}" y="{_n(at[1] + step + 14)}">{text(_cut(name))}</text>'
+    for y, name in sorted(rows.items()):
+        at = canvas.at((left[y], y))
+        yield f'<text class="lab row" x="{_n(at[0] - HALF - 5)}" y="{_n(at[1] + 4)}">{text(_cut(name))}</text>'
 
 
 def _cut(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from agent.boards.layout import Layout
 from agent.checking.insight import PROOF_SECONDS, proven_values, reached_by, stage_seconds
 from agent.checking.playouts import speed_of
-from agent.checking.sample_match import SampleMatch, draw_sample, play_sample, sample_json
+from agent.checking.sample_match import draw_sample, play_sample, sample_json
 from agent.checking.sampling import Sample, sample
 from agent.checking.structure import part_lines, structure_of, symmetry_lines
 from agent.checking.timing import timed
@@ -51,7 +51,7 @@ def describe(file: str, *, positions: int = SHOWN_POSITIONS) -> dict[str, Any]:
     (family, refusals), recognising = timed(lambda: _family(machine))
     speed = speed_of(machine, PLAYOUT_SECONDS)
     match = play_sample(machine)
-    layout = _layout(sheet, machine, match)
+    layout = Layout(match.positions[0], sheet.rulesheet)
     result: dict[str, Any] = {
         "game": sheet.name,
         "roles": [write(role) for role in sheet.roles],
@@ -82,11 +82,6 @@ def describe(file: str, *, positions: int = SHOWN_POSITIONS) -> dict[str, Any]:
     if positions:
         _print_lines(["", "a match at random", *draw_sample(match, layout, machine, positions)])
     return result
-
-
-def _layout(sheet: Sheet, machine: StateMachine, match: SampleMatch) -> Layout:
-    possible = machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
-    return Layout.find(match.positions[:1], possible, sheet.rulesheet)
 
 
 def _insights(sheet: Sheet, machine: StateMachine, layout: Layout) -> dict[str, Any]:

@@ -6,8 +6,14 @@ import random
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
+from agent.search.engine import limited
 from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine
+
+MOST_SECONDS = 10.0
+"""Seconds for a first playout, with the kernels."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,10 @@ def speed_of(machine: StateMachine, seconds: float) -> Speed:
 def circuit_speed(machine: CircuitMachine, seconds: float) -> Speed:
     """Random playouts in lanes, on the circuit that searches use, for `seconds` of this thread's CPU time."""
     machine = machine.searched
-    # Loads the kernels.
-    machine.random_playouts(playouts=1)
-    found = machine.random_playouts(seconds=seconds)
+    # Matches may have no end.
+    with limited(np.zeros(1, np.uint8), MOST_SECONDS + seconds) as stop:
+        # Loads the kernels.
+        machine.random_playouts(playouts=1, stop=stop)
+        found = machine.random_playouts(seconds=seconds, stop=stop)
     spent = max(found.cpu_seconds, 1e-9)
     return Speed(found.playouts / spent, found.transitions / spent)

@@ -90,8 +90,6 @@ def draw_sample(match: SampleMatch, layout: Layout, machine: StateMachine, count
         else:
             lines += [f"  {line}" for line in board.split("\n")]
         before = ply
-    if layout.boards and (legend := layout.legend()):
-        lines.append(f"  {legend}")
     roles = [write(role) for role in machine.roles]
     if match.goals is None:
         lines.append("the match goes on, or is stuck, from here")

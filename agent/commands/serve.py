@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 
 DEFAULT_PORT = 9147
 
+PAGE_TOKEN = "GGP_AGENT_PAGE_TOKEN"
+"""Variable of the environment with a token that requests for the page need; without it none is needed."""
+
 
 def add(commands: Commands) -> None:
     """Adds the command."""
@@ -229,6 +232,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> tuple[int, o
         memory=options.memory,
         page=options.page,
         local_page=options.local_page,
+        page_token=os.environ.get(PAGE_TOKEN),
         bind_manager=options.bind_manager,
         records=options.records,
         cluster=None if options.cluster is None else Cluster(options.cluster, options.helpers),

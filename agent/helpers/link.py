@@ -1,6 +1,6 @@
 """The worker's end of its helpers: a `Team` whose methods never wait, over a broker process that may hang or die.
 
-Two threads stand between engine and broker: one sends the newest question, the other keeps the answers for the engine.
+Two threads stand between engine and broker: one sends the newest question, the other hands it the answers.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class ClusterTeam(Team):
         self._order: Order | None = None
         self._note: Note | None = None
         self._hear: Hear | None = None
-        self._answers: dict[int, object] = {}
         self._size = 0
         self._closed = False
         self._process: ChildProcess | None = None
@@ -77,9 +76,8 @@ class ClusterTeam(Team):
                 self._game = (machine, role)
                 self._contents["game"] = (self._next_number(), self._game)
                 self._order = None
-                self._answers = {}
 
-    def ask(self, setting: Setting, state: State, hear: Hear | None = None) -> None:
+    def ask(self, setting: Setting, state: State, hear: Hear) -> None:
         assert isinstance(state, bytes)
         with self._changed:
             if "game" not in self._contents:
@@ -92,7 +90,6 @@ class ClusterTeam(Team):
             same = order is not None and (order.game, order.setting, order.state) == (game, settings, state)
             if order is None or not same:
                 question = self._next_number()
-                self._answers = {}
                 self._note = None
             else:
                 question = order.question
@@ -112,9 +109,6 @@ class ClusterTeam(Team):
                     self._next_number(), order.game, order.setting, order.question, order.state, working=False
                 )
                 self._changed.notify_all()
-
-    def answers(self) -> tuple[object, ...]:
-        return tuple(self._answers.values())
 
     @property
     def size(self) -> int:
@@ -237,7 +231,6 @@ class ClusterTeam(Team):
                 order = self._order
                 if order is None or order.question != response.question:
                     return
-                self._answers = {**self._answers, response.helper: content}
                 hear = self._hear if order.working else None
             if hear is None:
                 return

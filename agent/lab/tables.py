@@ -1,16 +1,12 @@
-"""Tables and progress bars on a terminal, plain text elsewhere."""
+"""Tables on a terminal, plain text elsewhere."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from agent.console import console
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress
 
 RIGHT = ">"
 """Begins headings of columns that are aligned to the right."""
@@ -50,26 +46,3 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         for row in cells
     )
     return "\n".join(lines)
-
-
-def progress_bar(screen: Console) -> Progress:
-    """Returns a bar with the count, elapsed time and remaining time; it vanishes at its end."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        console=screen,
-        transient=True,
-    )

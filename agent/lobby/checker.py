@@ -7,6 +7,7 @@ side: no sheet waits for a heavier one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import pickle
 import time
@@ -34,6 +35,9 @@ MOST_ANSWER = 4 << 20
 MOST_UNREAD = 100
 """Most sheets that the checking process has not read."""
 
+_NOTHING = {"roles": None, "hidden": None, "picture": None}
+"""The answer about a sheet with errors, but for its diagnostics."""
+
 
 class Checker:
     """Checks sheets, as many at once as are asked for."""
@@ -45,8 +49,8 @@ class Checker:
 
     async def check(self, text: str) -> dict[str, Any]:
         """Returns the `diagnostics` of a sheet (`line`, `column`, None for the sheet as a whole, `severity`, `message`,
-        `excerpt`), its `roles` that need players, and its first position as a `picture`, see `Pictures.draw`; these are
-        None for a sheet with errors."""
+        `excerpt`), its `roles` that need players, whether facts are `hidden` from players, and its first position as a
+        `picture`, see `Pictures.draw`, with the choices of all roles; these are None for a sheet with errors."""
         if self._process is not None and self._process.lost:
             await self.close()
         if self._process is None:
@@ -107,7 +111,7 @@ class _CheckingProcess(AsyncEnd):
 
 def _refused(message: str) -> dict[str, Any]:
     remark = {"severity": "error", "message": message, "line": None, "column": None, "excerpt": ""}
-    return {"diagnostics": [remark], "roles": None, "picture": None}
+    return {"diagnostics": [remark], **_NOTHING}
 
 
 # ------------------------------------------------------------------------------------------------------- in the child
@@ -149,7 +153,7 @@ def _examine(pipe: Connection, text: str) -> dict[str, Any]:
     from agent.sheet import examine_text
     from agent.web import drawing
     from games.gdl.interpreter.machine import Interpreter
-    from games.machine import GameError
+    from games.machine import GameError, Term
     from games.roles import is_random_role
     from protocol.kif import write
 
@@ -165,15 +169,21 @@ def _examine(pipe: Connection, text: str) -> dict[str, Any]:
         for remark in remarks
     ]
     if sheet is None:
-        return {"diagnostics": diagnostics, "roles": None, "picture": None}
+        return {"diagnostics": diagnostics, **_NOTHING}
     picture = None
     try:
         machine = Interpreter(sheet.checked)
-        facts = machine.facts(machine.initial())
+        state = machine.initial()
+        facts = machine.facts(state)
         drawing.find("", [facts], sheet.rulesheet, ())
-        drawn = drawing.draw("", list(map(write, sheet.roles)), facts, None, (), ())
+        choices: list[Term] = []
+        with contextlib.suppress(GameError):
+            # Whoever begins clicks on it before the match's own process draws anything.
+            legal = [machine.legal(state, role) for role in range(len(machine.roles))]
+            choices = [move for moves in legal if len(moves) > 1 for move in moves]
+        drawn = drawing.draw("", list(map(write, sheet.roles)), facts, None, choices, ())
         picture = {"ply": 0, "known": True, **drawn}
     except GameError as error:
         diagnostics += _refused(f"has no first position: {error}")["diagnostics"]
     roles = [write(role) for role in sheet.roles if not is_random_role(role)]
-    return {"diagnostics": diagnostics, "roles": roles, "picture": picture}
+    return {"diagnostics": diagnostics, "roles": roles, "hidden": sheet.imperfect, "picture": picture}

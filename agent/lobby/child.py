@@ -33,12 +33,14 @@ class Child(AsyncEnd):
         *arguments: str,
         told: Callable[[Any], None] = lambda message: None,
         bounds: Bounds = UNBOUNDED,
+        most_unread: int = 1,
     ) -> None:
-        """Starts `work`, a `module:function`; `told` takes its messages. Raises `OSError`."""
+        """Starts `work`, a `module:function`; `told` takes its messages; for `most_unread` see `AsyncEnd`. Raises
+        `OSError`."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         errors = self._errors.fileno()
         child = ChildProcess(work, *arguments, method="spawn", bounds=bounds, ended_by=signal.SIGTERM, errors=errors)
-        super().__init__(child, work, MOST_MESSAGE, 1)
+        super().__init__(child, work, MOST_MESSAGE, most_unread)
         self._ended = asyncio.Event()
         self._told = told
 

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 MEMORY_BYTES, MEMORY_SHARE = 1 << 30, 1 / 8
-"""Most memory that the rules may take, and most of the machine's; their compilers have as much beside it."""
+"""Most memory that the rules may take, and most of the machine's."""
 
 
 def host(pipe: Connection) -> None:
@@ -20,17 +20,12 @@ def host(pipe: Connection) -> None:
 def _host(pipe: Connection) -> None:
     # Imported here: that takes a while, and it may be ended meanwhile.
     from agent.errors import CommandError
-    from agent.kernels.state import read
     from agent.lobby.recording import RecordKeeper
     from agent.refereeing.hosting import host_match
     from agent.refereeing.watching import Door
-    from agent.search.kernel_groups import CIRCUIT, kernel_groups
     from games.machine import GameError
     from games.memory import bound_memory, memory_part
 
-    if read(CIRCUIT).complete:
-        # While there is time: nobody may have asked yet.
-        kernel_groups()[CIRCUIT].load()
     plan = pipe.recv()
     # From here on it depends on the rules how much is needed.
     bound_memory(memory_part(MEMORY_BYTES, MEMORY_SHARE))

@@ -65,6 +65,8 @@ class MatchPlan:
     players: tuple[str, ...]
     seconds: int
     level: str | None
+    picture: dict[str, Any]
+    """First position, as it was drawn for the check of the rules; empty if it was not."""
 
     @property
     def agents(self) -> int:
@@ -134,7 +136,7 @@ class MatchProcess:
             plan.name, self._match_id, plan.roles, tuple(self._players), *self._clocks, key=self.key
         )
         """The match as it is known before the process answers."""
-        self.transcript.say("the rules are being compiled")
+        self.transcript.say("the match is set up")
         self._summary: dict[str, Any] | None = None
         self.answers = asyncio.Event()
         """Set once the process answers, or has ended."""
@@ -166,6 +168,12 @@ class MatchProcess:
         """Returns the overview's data, see `Transcript.summary`."""
         return self._summary or self.transcript.summary()
 
+    def first_view(self) -> dict[str, Any]:
+        """Returns the page's data before the process answers: the first position is known already."""
+        view = self.transcript.view()
+        view["steps"][0]["known"] = True
+        return view
+
     async def end(self) -> None:
         """Ends the match, wherever it is; its record is written."""
         if self._host is None:
@@ -194,7 +202,7 @@ class MatchProcess:
     async def pass_on(self, send: Send) -> None:
         """Passes on what the process tells of this match until it is over. Raises `ConnectionError`."""
         if not self.answers.is_set():
-            await send(json.dumps(self.transcript.view()))
+            await send(json.dumps(self.first_view()))
             await self.answers.wait()
         while not self.over.is_set():
             try:

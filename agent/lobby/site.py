@@ -14,7 +14,9 @@ from typing import Any
 
 from aiohttp import web
 
+from agent import bounded_json
 from agent.kernels.keeper import KernelKeeper
+from agent.lobby.analysis import Analysis
 from agent.lobby.benches import (
     KEPT,
     MOST_BENCH_MATCHES,
@@ -23,18 +25,23 @@ from agent.lobby.benches import (
     SILENT_MOVES,
     SILENT_SECONDS,
     Bench,
+    KeptBench,
+    kept_benches,
 )
 from agent.lobby.checker import Checker
 from agent.lobby.matches import MOST_MATCHES, MOST_SECONDS, Hosts, MatchPlan, MatchProcess
+from agent.record.spelling import read_count
 from agent.refereeing.agent_process import too_many
 from agent.search.kernel_groups import playing
 from agent.search.levels import LEVELS
 from agent.web.access import Access
+from agent.web.drawing import begin_there, read_line
 from agent.web.gallery import Gallery
-from agent.web.records import UNREADABLE, Records, read_summary, record_key
-from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Site, as_json, is_socket, json_body, read_body
+from agent.web.records import UNREADABLE, Records, Version, read_summary, record_key
+from agent.web.site import MATCH_SECONDS, OVERVIEW_SECONDS, Send, Site, as_json, is_socket, json_body, read_body
 from agent.web.transcript import Transcript
 from games import kernel_cache, rulesheets
+from games.machine import GameError
 from protocol.client import given_twice
 
 MOST_SHEET_BYTES = 1 << 20
@@ -55,8 +62,14 @@ MOST_UPLOADS = 8
 KEPT_MATCHES = 20
 """Number of matches that can be played again; of older ones there are just records."""
 
+BENCHES = "benches"
+"""Folder of finished benches, below that of records."""
+
 KEEPER_SECONDS = 0.2
 """Seconds between two steps of the compilation of kernels."""
+
+ENDING_SECONDS = 5.0
+"""Longest wait for the record of a match whose page has told its end: its process writes it a moment later."""
 
 PLAYERS = ("human", "agent", "random")
 ADDRESSES = ("http://", "https://")
@@ -95,9 +108,10 @@ class LobbySite(Site):
         self._changed: Callable[[str], None] = gallery.tell
         self._checker = Checker()
         self._hosts = Hosts()
+        self._analysis = Analysis()
         self._matches: dict[str, MatchProcess] = {}
         """Matches of this lobby, also those that are over."""
-        self._benches: dict[str, Bench] = {}
+        self._benches: dict[str, Bench | KeptBench] = dict(kept_benches(records / BENCHES))
         self._keeper = KernelKeeper(playing() if ahead and kernel_cache.is_kept() else ())
         self._games: list[dict[str, Any]] = []
         self._drawing = asyncio.create_task(self._draw())
@@ -117,6 +131,7 @@ class LobbySite(Site):
         )
         with contextlib.suppress(OSError):
             await self._hosts.close()
+        await self._analysis.close()
         self._keeper.close()
         await self._checker.close()
         await super().close()
@@ -137,11 +152,19 @@ class LobbySite(Site):
                 return as_json(self._lobby())
             case ["page", "lobby", "sheets", name] if name in rulesheets.names():
                 return as_json({"name": name, "text": rulesheets.text(name)})
+            case ["page", "matches", key, "thoughts"] if is_socket(request):
+                return await self._show_thoughts(request, key)
             case ["page", "matches", key] if is_socket(request) and (match := self._running(key)) is not None:
                 return await self.show(request, key, partial(self._look, key), MATCH_SECONDS, match.pass_on)
-            case ["page", "matches", key, *_] if (match := self._running(key)) is not None:
+            case ["page", "matches", key, "positions", "0"] if (
+                (match := self._running(key)) is not None and match.plan.picture and "line" not in request.query
+            ):
+                return as_json(match.plan.picture)
+            case ["page", "matches", key, *rest] if (match := self._running(key)) is not None:
                 if (answer := await match.forward(request)) is not None:
                     return answer
+                if not match.answers.is_set() and not rest:
+                    return as_json(match.first_view())
             case ["page", "benches", key]:
                 bench = self._bench(key)
 
@@ -151,14 +174,41 @@ class LobbySite(Site):
                 return await self.show(request, key, report, OVERVIEW_SECONDS)
         return await super()._show(request)
 
+    async def _show_thoughts(self, request: web.Request, key: str) -> web.StreamResponse:
+        """Tells what an agent thinks of the position at a `ply` of a finished match, or after a `line` from there."""
+
+        async def think(send: Send) -> None:
+            try:
+                ply, line = int(request.query.get("ply", "0")), bounded_json.loads(request.query.get("line", "[]"))
+                rulesheet = await self._rules_there(key, ply, line)
+            except (*UNREADABLE, GameError) as error:
+                await send(json.dumps({"error": f"{error}"}))
+            else:
+                await self._analysis.think(rulesheet, send)
+
+        async def end(_: int) -> dict[str, Any]:
+            return {"done": True}
+
+        return await self.show(request, f"thoughts of {key}", end, MATCH_SECONDS, think)
+
     async def _draw(self) -> None:
         """Makes the cards of our own games."""
         for name in rulesheets.names():
             text = rulesheets.text(name)
             checked = await self._checker.check(text)
-            title = name.replace("_", " ").capitalize()
-            card = {"name": name, "title": title, "sentence": _sentence(text)}
-            self._games.append({**card, "roles": checked["roles"], "picture": checked["picture"]})
+            comment = _comment(text)
+            variant = re.search(r"Variant of (\w+): (.+)\.$", comment)
+            self._games.append(
+                {
+                    "name": name,
+                    "sentence": re.split(r"(?<=[.!?])\s", comment, maxsplit=1)[0],
+                    "variant_of": variant and variant[1],
+                    "variant": variant and variant[2],
+                    "hidden": checked["hidden"],
+                    "roles": checked["roles"],
+                    "picture": checked["picture"] and {**checked["picture"], "choices": {}},
+                }
+            )
 
     def _lobby(self) -> dict[str, Any]:
         wanted = playing()
@@ -186,14 +236,20 @@ class LobbySite(Site):
             return match.transcript
         return await super()._transcript(key)
 
+    async def _record_of(self, key: str) -> Version | None:
+        """Returns the file of a record; that of a running match may tell what its page does not yet."""
+        if any(match.begun_key == key for match in self._matches.values() if not match.recorded):
+            return None
+        return await super()._record_of(key)
+
     def _beside(self, key: str) -> dict[str, object]:
-        return {"again": key in self._matches}
+        return {"again": key in self._matches, "analysis": True}
 
     def _running(self, key: str) -> MatchProcess | None:
         match = self._matches.get(key)
         return None if match is None or match.over.is_set() else match
 
-    def _bench(self, key: str) -> Bench:
+    def _bench(self, key: str) -> Bench | KeptBench:
         if key not in self._benches:
             raise web.HTTPNotFound(text="There is no such bench (any more).\n")
         return self._benches[key]
@@ -257,6 +313,12 @@ class LobbySite(Site):
 
     async def _plan(self, data: dict[str, Any]) -> MatchPlan:
         """Returns the match that is wanted. Raises `HTTPBadRequest`."""
+        if "record" in data:
+            try:
+                ply = read_count(data.get("ply"))
+                data["text"] = await self._rules_there(str(data["record"]), ply, data.get("line"))
+            except (*UNREADABLE, GameError) as error:
+                raise _wrong(f"no match can begin there: {error}") from None
         name, text = _sheet(data)
         checked = await self._checker.check(text)
         if checked["roles"] is None:
@@ -274,7 +336,23 @@ class LobbySite(Site):
             raise _wrong(f"a level is one of {', '.join(LEVELS)}")
         if seconds is None:
             seconds = 5
-        return MatchPlan(name, text, tuple(roles), tuple(players), _count("seconds", seconds, MOST_SECONDS), level)
+        count, picture = _count("seconds", seconds, MOST_SECONDS), checked["picture"]
+        return MatchPlan(name, text, tuple(roles), tuple(players), count, level, picture)
+
+    async def _rules_there(self, key: str, ply: int, line: object) -> str:
+        """Returns the rules of a match that begins in the middle of a record, after a line of joint moves from a ply.
+
+        Raises `GameError` and those of `UNREADABLE`.
+        """
+        if (match := self._running(key)) is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ENDING_SECONDS):
+                    await match.over.wait()
+        record = await self._record_of(key)
+        if record is None:
+            raise ValueError("the match is not over, or there is none")
+        text: str = await self._pictures.ask(begin_there, record, ply, read_line(line))
+        return text
 
     def _begin(self, plan: MatchPlan) -> dict[str, Any]:
         running = [match.plan for match in self._matches.values() if not match.over.is_set()]
@@ -306,7 +384,7 @@ class LobbySite(Site):
             *(("--levels",) if data.get("levels") is True else ()),
         ]
         patience = SILENT_SECONDS + SILENT_MOVES * seconds
-        bench = Bench(sheets, options, self._folder, self._changed, patience=patience)
+        bench = Bench(sheets, options, self._folder, self._changed, keep=self._kept / BENCHES, patience=patience)
         self._benches[bench.key] = bench
         done = [key for key, other in self._benches.items() if other.done]
         for key in done[: max(0, len(done) - KEPT)]:
@@ -366,8 +444,7 @@ def _wrong(text: str) -> web.HTTPBadRequest:
     return web.HTTPBadRequest(text=f"{text[:1].upper()}{text[1:]}.\n")
 
 
-def _sentence(text: str) -> str:
-    """Returns the first sentence of a sheet's comment at the top."""
+def _comment(text: str) -> str:
+    """Returns a sheet's comment at the top: a first sentence, and at the end maybe the game that it is a variant of."""
     lines = re.match(r"(?:;.*\n)*", text)
-    comment = " ".join(line.lstrip("; ") for line in (lines[0] if lines else "").splitlines())
-    return re.split(r"(?<=[.!?])\s", comment, maxsplit=1)[0]
+    return " ".join(line.lstrip("; ") for line in (lines[0] if lines else "").splitlines())

@@ -35,7 +35,7 @@ MOST = 1 << 14
 """Number of states followed by all walks together at which there is no further one."""
 
 DOMINANT = 0.995
-"""Probability at which a state is taken to be known. An illegal move shows if it is wrong (`Belief.reconsider`)."""
+"""Probability at which players take a state to be known. An illegal move shows if it is wrong (`Belief.reconsider`)."""
 
 SUPPORT = 0.0003
 """Largest difference in the probability of being legal between a move to choose from and the safest one. Over all turns
@@ -68,8 +68,11 @@ class Belief:
         perceive: Perceive | None = None,
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.monotonic,
+        dominant: float = DOMINANT,
     ) -> None:
-        """See `begin`. `clock`, in seconds, measures deadlines."""
+        """See `begin`. `clock`, in seconds, measures deadlines; `dominant` is the probability at which a state is taken
+        to be known."""
+        self._dominant = dominant
         self._rng = rng or random.Random()
         self._view = RoleView(machine, role, perceive, self._rng)
         self._clock = clock
@@ -191,7 +194,7 @@ class Belief:
         self.weights = {state: weight / total for state, weight in kept.items()}
         self.exhaustive = complete and kept is found
         state = self.likeliest
-        if self.exhaustive and self.weights[state] >= DOMINANT:
+        if self.exhaustive and self.weights[state] >= self._dominant:
             self.weights = {state: 1.0}
             steps = [evidence.step for evidence in self._evidence[-PAST:]]
             if not any(isinstance(step, Told) and step.outage for step in steps):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from agent.playing.messages import Thought
 from agent.search.engine import Opinion, StopFlag
@@ -29,6 +30,7 @@ class Opinions:
             self._turn, self._digest, self._legal = turn, digest, legal
             self.newest: Opinion | None = None
             """Last opinion sent on the situation."""
+            self._sent: Thought | None = None
             self._sent_at = 0.0
             self._kept: Thought | None = None
             """Newer opinion, to be sent when `REPEAT_AFTER` is over."""
@@ -54,6 +56,14 @@ class Opinions:
                 self._kept = None
             self._send_if_due()
 
+    def finish(self) -> None:
+        """Sends the last opinion once more, as the final one."""
+        with self._lock:
+            last = self._kept or self._sent
+            if last is not None and not last.opinion.final and not self._stop[0]:
+                self._kept = replace(last, opinion=replace(last.opinion, final=True))
+                self._send_kept()
+
     def _send_if_due(self) -> None:
         if self._kept is not None and time.monotonic() >= self._sent_at + REPEAT_AFTER:
             self._send_kept()
@@ -61,5 +71,5 @@ class Opinions:
     def _send_kept(self) -> None:
         assert self._kept is not None
         thought, self._kept = self._kept, None
-        self.newest, self._sent_at = thought.opinion, time.monotonic()
+        self._sent, self.newest, self._sent_at = thought, thought.opinion, time.monotonic()
         self._send(thought)

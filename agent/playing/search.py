@@ -166,6 +166,7 @@ class Search:
     def _do_without_circuit(self) -> None:
         """The interpreter need not leave the processor to the compilation any more."""
         self._end_rehearsal()
+        self._thinker.settle()
         if not self._resting:
             self._thinker.ponder()
 

@@ -38,6 +38,7 @@ from agent.playing.opinions import Opinions
 from agent.playing.situation import describe, illegal_role, legal_moves
 from agent.record.spelling import states_from_json
 from agent.search.engine import Engine, Limit, Opinion
+from agent.search.levels import PREFIX, level_of
 from games.machine import GameError, Interrupted, State, StateMachine, Term
 
 log = logging.getLogger(__name__)
@@ -85,6 +86,9 @@ class Thinker:
         """Whether the match has begun."""
         self._exhausted = False
         """Whether thinking on is of no use to the engine."""
+        self._level = None if begin.level is None else level_of(PREFIX + begin.level)
+        self._settled = False
+        """Whether there will be no other machine."""
         self._machine: StateMachine | None = None
         self._circuit = False
         """Whether the machine is a circuit."""
@@ -117,6 +121,12 @@ class Thinker:
             self._tasks.append(task)
             self._replaced |= isinstance(task, StateMachine)
             self._stop[0] = 1
+            self._changed.notify()
+
+    def settle(self) -> None:
+        """Takes it that there will be no circuit."""
+        with self._changed:
+            self._settled, self._exhausted = True, False
             self._changed.notify()
 
     def ponder(self) -> None:
@@ -179,6 +189,9 @@ class Thinker:
         self._think()
         # An engine that returns unasked has no use for more time.
         self._exhausted = not self._stop[0]
+        if self._exhausted and self._level is not None and (self._settled or self._circuit):
+            # No clock ends a turn at a level.
+            self._opinions.finish()
 
     def _safely(self, work: Callable[[], None]) -> None:
         """Does some work with the machine. A circuit that fails ends the search; the interpreter waits for one."""
@@ -395,7 +408,8 @@ class Thinker:
 
     def _think_in_doubt(self, doubt: BeliefSearch) -> None:
         try:
-            doubt.think(self._stop, lambda opinion: self._opinions.report(opinion, BELIEF_SEARCH, IN_DOUBT))
+            playouts = None if self._level is None else self._level.nodes
+            doubt.think(self._stop, lambda opinion: self._opinions.report(opinion, BELIEF_SEARCH, IN_DOUBT), playouts)
         except GameError:
             log.exception("the search over several states fails")
             self._doubt = None

@@ -24,6 +24,7 @@ from agent.record.spelling import (
     states_from_json,
 )
 from agent.record.thinking import Thinking
+from games.gdl.rules.surface import has_imperfect_information
 from games.machine import Term
 from protocol.scramble import ScrambleStyle
 
@@ -46,9 +47,15 @@ State: TypeAlias = frozenset[Term] | bytes
 Request: TypeAlias = Literal["start", "play", "stop"]
 """The message to a player."""
 
+Wait: TypeAlias = Literal["starts", "gets ready", "thinks", "moves"]
+"""A reason to wait: that a player's process starts, answers START, answers PLAY, or that a person moves."""
+
 AGAIN_SECONDS = 10
 """Seconds for players to get ready after moves were taken back, at least: rules are compiled by then also on a busy
 machine, and meanwhile a person thinks."""
+
+HUMAN = "human"
+"""The player who is a person at this machine."""
 
 MOST_FACTS = 100_000
 """Most facts kept of all positions of a bounded record, some 10 MB; of later positions only the moves are kept."""
@@ -60,6 +67,18 @@ FACT_BYTES = 20
 def new_match_id(game: str) -> str:
     """Returns a name for a new match of a game."""
     return f"match.{re.sub(r'[^0-9A-Za-z_-]', '_', game)}.{time.time_ns() // 1_000_000}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A person's knowledge of a position in a game of imperfect information."""
+
+    facts: frozenset[Term] | None
+    """Facts of all states that fit the percepts; None where no state was found."""
+    states: int
+    """Number of these states."""
+    sure: bool
+    """Whether none is missing."""
 
 
 @dataclass(slots=True)
@@ -76,6 +95,10 @@ class Position:
     """Number of joint moves made, with those that were missed: they have no positions."""
     seconds: list[float] | None = None
     """Per role, seconds from PLAY to the reply, or to the deadline, for the joint move that led here."""
+    percepts: dict[int, tuple[Term, ...]] = field(default_factory=dict)
+    """Percepts by role, in games of imperfect information. Not written: they follow from the rules."""
+    sights: dict[int, Sight] = field(default_factory=dict)
+    """Knowledge of people by role, in games of imperfect information. Not written."""
     legal: dict[int, tuple[Term, ...]] = field(default_factory=dict)
     """Legal moves by role, as far as known. Not written: they follow from the rules."""
     thinking: dict[int, Thinking] = field(default_factory=dict)
@@ -150,16 +173,27 @@ class MatchRecord:
     """Whether moves were taken back: the players' match began again."""
     facts_kept: int = field(default=0, init=False)
     """Number of facts of all positions, roughly."""
+    eyes: int | None = field(default=None, init=False)
+    """Role of the person whose knowledge is told while the match hides something; None for nobody's."""
     _known: dict[Term, Term] = field(default_factory=dict, init=False, repr=False)
     """One copy of each fact, as states share most of theirs."""
+
+    def __post_init__(self) -> None:
+        people = [role for role, player in enumerate(self.players) if player == HUMAN]
+        self._hides = bool(people) and has_imperfect_information(self.rules)
+        if len(people) == 1:
+            (self.eyes,) = people
 
     # --- writing
 
     def touch(self, position: Position | None = None) -> None:
         """Called after every change, of this position if given."""
 
-    def wait(self, what: str, seconds: float) -> None:
-        """Called when players are given so many seconds for something, to be told on a page."""
+    def wait(self, role: int, what: Wait, seconds: float | None = None) -> None:
+        """Called when a role's player is waited for, at most so many seconds, to be told on a page."""
+
+    def go_on(self, role: int) -> None:
+        """Called when a role's player is not waited for any more."""
 
     def move(self, moves: tuple[Term, ...] | None, seconds: list[float] | None = None, missed: int = 0) -> None:
         """Appends the position after a joint move, still unknown; `missed` others were made before it."""
@@ -173,6 +207,11 @@ class MatchRecord:
             self._keep(position, state)
             position.states = states
             self.touch(position)
+
+    def see(self, percepts: Sequence[tuple[Term, ...]], sights: Mapping[int, Sight]) -> None:
+        """Sets the percepts of all roles in the newest position, and what people know there."""
+        self.last.percepts, self.last.sights = dict(enumerate(percepts)), dict(sights)
+        self.touch(self.last)
 
     def fill_in(self, states: Sequence[State]) -> None:
         """Sets the states of the first positions where they were unknown, as far as there is room."""
@@ -265,6 +304,24 @@ class MatchRecord:
         known = [position.seconds for position in self.positions if position.seconds is not None]
         return [[seconds[role] for seconds in known] for role in range(len(self.roles))]
 
+    def thoughts_at(self, position: Position) -> list[tuple[int, Thinking]]:
+        """Returns the thoughts in a position by role, as far as they are told."""
+        return list(position.thinking.items())
+
+    @property
+    def hides(self) -> bool:
+        """Whether a person plays who may not know everything: then nothing else is told until the match is over."""
+        return self._hides and self.running
+
+    def shown_at(self, position: Position) -> tuple[State | None, tuple[Term | None, ...]]:
+        """Returns the state and the moves to it, as far as they are told; None for moves that are not."""
+        moves = position.moves or ()
+        if not self.hides:
+            return position.state, moves
+        sight = None if self.eyes is None else position.sights.get(self.eyes)
+        own = tuple(move if role == self.eyes else None for role, move in enumerate(moves))
+        return None if sight is None else sight.facts, own
+
     @property
     def getting_ready(self) -> int:
         """Seconds of the start clock: fewer where moves were taken back, as players know the game."""
@@ -282,7 +339,7 @@ class MatchRecord:
         following = [*(position.moves for position in positions[1:]), None]
         by_position: dict[str, list[Any]] = {
             "thoughts": [
-                {str(role): thought for role, one in list(position.thinking.items()) if (thought := one.as_json(spell))}
+                {str(role): thought for role, one in self.thoughts_at(position) if (thought := one.as_json(spell))}
                 for position in positions
             ],
             "answers": [_unplayed(one.answers, moves) for one, moves in zip(positions, following, strict=True)],

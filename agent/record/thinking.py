@@ -24,6 +24,9 @@ COUNTS = ("playouts", "visits", "nodes")
 MOST_SAMPLES = 64
 """Most values kept of one ply; with more, every second one is dropped."""
 
+FEWEST = 20
+"""Fewest counts of a value that is one of the samples: of fewer it is chance."""
+
 SHORTEST_RATE = 0.02
 """Least number of seconds for a rate."""
 
@@ -58,17 +61,29 @@ class Thinking:
             # Not all opinions have these details: keep the last ones.
             opinion = replace(opinion, candidates=self.opinion.candidates, line=self.opinion.line)
         self.engine, self.reason, self.opinion, self.seconds = engine, reason, opinion, seconds
-        if opinion.score is not None:
+        count = _count(opinion.info)
+        if opinion.score is not None and (count is None or count[1] >= FEWEST):
             self.samples.append((seconds, opinion.score.goal))
             if len(self.samples) > MOST_SAMPLES:
                 del self.samples[::2]
-        count = _count(opinion.info)
         if count is None:
             return
         if self.first is None or count[1] < self.first[1]:
             self.first = seconds, count[1]
         elif seconds - self.first[0] >= SHORTEST_RATE:
             self.rate = (count[1] - self.first[1]) / (seconds - self.first[0])
+
+    @classmethod
+    def of(cls, move: Term) -> Thinking:
+        """Returns thoughts of which nothing is known but the move."""
+        from agent.search.engine import Opinion
+
+        return cls(engine="", opinion=Opinion(move))
+
+    @property
+    def move(self) -> Term | None:
+        """The move of the newest opinion."""
+        return None if self.opinion is None else self.opinion.move
 
     @property
     def spread(self) -> tuple[float, float] | None:

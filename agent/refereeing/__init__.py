@@ -2,5 +2,6 @@
 
 `referee` asks, judges and keeps the clocks, and fills the match's record. `agent_process` and `house_players` are the
 built-in players, `local_player` the contract of players in this process, `human` a person in the terminal. `hosting`
-sets up the `match` command, `watching` shows a match on a page, `positions` and `hinting` are for persons who play.
+sets up the `match` command, `watching` shows a match on a page, `knowledge` is what people know where not all is seen,
+`analysis` thinks about positions, for hints and more.
 """

@@ -18,8 +18,11 @@ import aiohttp
 
 from agent.errors import PlayerStartError
 from agent.search.kernel_groups import GENERAL
+from agent.web.access import new_token
 from games.child_process import Bounds, ChildProcess
 from games.memory import machine_memory
+from protocol.client import PlayerClient
+from protocol.compose import Style
 
 HOST = "127.0.0.1"
 
@@ -98,6 +101,8 @@ class AgentProcess:
         with a player without a clock; for `level` see `ggp-agent serve --help`. Raises `OSError`."""
         listener = socket.create_server((HOST, 0))
         self.url = f"http://{HOST}:{listener.getsockname()[1]}"
+        self.token = new_token()
+        """Token of its page, which nobody else may see: it shows what the others may not know yet."""
         # In memory, as nothing may be writable.
         self._output = open(os.memfd_create("output"), "w+b")  # noqa: SIM115 - closed with the process
         remembering = ("--no-memory",) if memory is None else ("--memory", str(memory))
@@ -107,6 +112,7 @@ class AgentProcess:
         with listener:
             self._process = ChildProcess(
                 "agent.cli:run_listening",
+                self.token,
                 *("serve", "--workers", "1", *waiting, *remembering, *playing),
                 method="spawn",
                 bounds=Bounds(memory_bytes=share.memory),
@@ -158,3 +164,20 @@ class AgentProcess:
         self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, self._output.tell() - TAIL))
         return self._output.read().decode(errors="replace")
+
+
+class AgentClient(PlayerClient):
+    """The connection to an agent in a process of its own, which may still be starting."""
+
+    def __init__(
+        self, agent: AgentProcess, announce: Callable[[str], None], kernels: Collection[str], style: Style, name: str
+    ) -> None:
+        """For `announce` and `kernels` see `AgentProcess.wait_until_available`."""
+        super().__init__(agent.url, style=style, name=name)
+        self._agent = agent
+        self._announce = announce
+        self._kernels = kernels
+
+    async def wait_until_available(self) -> None:
+        """Waits until the agent can begin a match. Raises `PlayerStartError`."""
+        await self._agent.wait_until_available(self._announce, self._kernels)

@@ -12,13 +12,13 @@ from agent.boards.layout import Layout
 from agent.errors import InputError
 from agent.kernels.progress import prepare
 from agent.logs import printable
-from agent.record.match import MatchRecord, PlayerError, new_match_id
-from agent.refereeing.agent_process import AgentProcess, Share, too_many
+from agent.record.match import HUMAN, MatchRecord, PlayerError, facts_of, new_match_id
+from agent.record.positions import from_position
+from agent.refereeing.agent_process import AgentClient, AgentProcess, Share, too_many
+from agent.refereeing.analysis import Analyst
 from agent.refereeing.bounded_machine import BoundedMachine
-from agent.refereeing.hinting import Hinter
 from agent.refereeing.house_players import FirstMove, RandomMove
 from agent.refereeing.human import Keyboard, PersonAtTerminal
-from agent.refereeing.positions import from_position
 from agent.refereeing.referee import Client, MatchWatcher, Referee
 from agent.refereeing.watching import Door, PersonAtPage, WatchedMatch
 from agent.search.kernel_groups import CIRCUIT, GENERAL, needed_for, playing
@@ -28,7 +28,7 @@ from agent.web.gallery import key_of
 from agent.web.seat import Seat
 from agent.web.site import MATCH_SECONDS
 from agent.web.transcript import Transcript
-from games.gdl.running.machine import CircuitMachine
+from games.gdl.interpreter.machine import Interpreter
 from games.machine import GameError, StateMachine, Term
 from games.roles import is_random_role
 from protocol.client import PlayerClient, given_twice
@@ -36,11 +36,9 @@ from protocol.compose import Style
 from protocol.kif import write
 from protocol.scramble import ScrambleStyle, make_scrambler
 
-HUMAN = "human"
-"""A person: at the page if there is one, else in the terminal."""
-
 BUILT_IN = ("agent", "random", "legal", HUMAN)
-"""Players without an address: this agent in a process of its own (also at a level), the house players, a person."""
+"""Players without an address: this agent in a process of its own (also at a level), the house players, a person: at the
+page if there is one, else in the terminal."""
 
 REFEREE = "referee"
 """Name of the random role's player in the record."""
@@ -75,20 +73,19 @@ def host_match(
     levels = [player.partition(PREFIX)[2] or None for player in assigned if _kind(player) == "agent"]
     if why := too_many(len(levels), beside):
         raise InputError(why)
-    # Agent processes need more kernels, which may be compiled while they use the circuit's.
+    # The interpreter is ready at once, and fast enough for one match.
+    machine = Interpreter(sheet.checked)
+    kernels: Collection[str] = needed_for(machine)
     with contextlib.ExitStack() as stack:
-        keeper = prepare((CIRCUIT,), beside=playing() if "agent" in map(_kind, players) else ())
-        stack.enter_context(contextlib.closing(keeper))
-        patient = "human" in assigned and human_clock is None
+        if levels and HUMAN not in assigned and not isinstance(watch, Door):
+            kernels = _prepared(sheet, stack)
+        patient = HUMAN in assigned and human_clock is None
         agents = [
             stack.enter_context(
                 AgentProcess(memory, patient=patient, level=level, share=Share(number, beside + len(levels)))
             )
             for number, level in enumerate(levels, beside)
         ]
-        print(f"setting up {sheet.name} ...", flush=True)
-        # Before there are any threads: compiling forks.
-        machine = sheet.machine()
         match_id = match_id or new_match_id(sheet.name)
         door = watch if isinstance(watch, Door) else None
         record = Transcript(
@@ -106,15 +103,24 @@ def host_match(
         )
         with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
             printer = watcher or Printer(machine, sheet.rulesheet)
-            kernels: Collection[str] = GENERAL
-            if agents and not keeper.finished:
-                # The first match should not have to wait for kernels that it does not need.
-                kernels = needed_for(machine)
-                stack.enter_context(contextlib.closing(prepare(kernels)))
             hosting = Hosting(machine, agents, record, printer, watch, human_clock, kernels=kernels)
             asyncio.run(hosting.run())
     record.end("aborted")
     return record
+
+
+def _prepared(sheet: Sheet, stack: contextlib.ExitStack) -> Collection[str]:
+    """Waits until the kernels that agents of this game need are compiled, and returns their groups.
+
+    Not for people at a page: their agents compile them, and the page is there meanwhile.
+    """
+    keeper = stack.enter_context(contextlib.closing(prepare((CIRCUIT,), beside=playing())))
+    if keeper.finished:
+        return GENERAL
+    # The first match should not have to wait for kernels that it does not need.
+    kernels = needed_for(sheet.machine())
+    stack.enter_context(contextlib.closing(prepare(kernels)))
+    return kernels
 
 
 def _kind(player: str) -> str:
@@ -216,34 +222,34 @@ class Hosting:
         record, machine, scrambler = self._record, self._machine, self._scrambler
         style: Style = "dresden" if record.scramble == "dresden" else "ggp-base"
         waiting = iter(self._agents)
-        hinter = keyboard = None
+        analyst = keyboard = None
         clients: list[Client] = []
         for index, player in enumerate(record.players):
             client: Client = None
             if player == HUMAN:
-                if hinter is None:
+                if analyst is None and from_position(record.rules, ()) is not None:
                     # It thinks while the agents wait.
-                    share = Share(0, max(1, len(self._agents)))
-                    hinter = await stack.enter_async_context(Hinter(machine, record.rules, share))
+                    analyst = await stack.enter_async_context(Analyst(Share(0, max(1, len(self._agents)))))
+                hint = None if analyst is None else functools.partial(analyst.hint, machine, record.rules, index)
                 if seat is not None:
-                    client = PersonAtPage(index, seat, self._human_clock, hinter.hint)
+                    client = PersonAtPage(index, seat, self._human_clock, hint)
                 else:
                     keyboard = keyboard or Keyboard()
-                    hint = functools.partial(hinter.hint, index)
-                    client = PersonAtTerminal(machine, index, keyboard, seconds=self._human_clock, hint=hint)
+                    known = functools.partial(self._known_to, index)
+                    client = PersonAtTerminal(machine, index, keyboard, known, seconds=self._human_clock, hint=hint)
             elif player == "random":
                 client = RandomMove(f"{record.seed} {index}")
             elif player == "legal":
                 client = FirstMove()
             elif player != REFEREE:
-                url = player
                 if _kind(player) == "agent":
                     agent = next(waiting)
-                    await agent.wait_until_available(self._announce, self._kernels)
-                    url = agent.url
                     if watched is not None:
-                        await stack.enter_async_context(watched.fed(url, index, scrambler.unscramble))
-                client = await stack.enter_async_context(PlayerClient(url, style=style, name=player))
+                        await stack.enter_async_context(watched.fed(agent, index, scrambler.unscramble))
+                    client = AgentClient(agent, self._announce, self._kernels, style, player)
+                else:
+                    client = PlayerClient(player, style=style, name=player)
+                await stack.enter_async_context(client)
             clients.append(client)
         return clients
 
@@ -285,8 +291,14 @@ class Hosting:
             rulesheet = begun_there
             self._announce(f"taken back to step {record.plies}")
 
-    def _take_back(self, ply: int) -> None:
-        self._ask(lambda: self._record.take_back(ply))
+    def _known_to(self, role: int) -> Collection[Term]:
+        """Returns the facts of the newest position that a role knows."""
+        position = self._record.last
+        sight = position.sights.get(role)
+        return (position.facts if sight is None else sight.facts) or ()
+
+    def _take_back(self, ply: int) -> bool:
+        return self._ask(lambda: self._record.take_back(ply))
 
     def _resign(self, role: int) -> bool:
         return self._record.players[role : role + 1] == (HUMAN,) and self._ask(lambda: self._give_up(role))
@@ -302,16 +314,11 @@ class Hosting:
         return True
 
 
-def possible_facts(machine: StateMachine) -> list[Term]:
-    """Returns all possible facts of states; empty if unknown."""
-    return machine.game.fluents + machine.game.always if isinstance(machine, CircuitMachine) else []
-
-
 class Printer(MatchWatcher):
     """Prints each step, with its boards."""
 
     def __init__(self, machine: StateMachine, rulesheet: Sequence[Term]) -> None:
-        self._layout = Layout.find([machine.facts(machine.initial())], possible_facts(machine), rulesheet)
+        self._layout = Layout(machine.facts(machine.initial()), rulesheet)
         self._errors_shown = 0
 
     def started(self, record: MatchRecord) -> None:
@@ -319,15 +326,16 @@ class Printer(MatchWatcher):
             f"{write(role)}: {player}" for role, player in zip(record.roles, record.players, strict=True)
         )
         print(f"{record.game} ({players}), clocks {record.start_clock} s and {record.play_clock} s")
-        if legend := self._layout.legend():
-            print(legend)
         self._show_board(record)
         self._show_errors(record)
 
     def stepped(self, record: MatchRecord) -> None:
-        made = zip(record.roles, record.last.moves or (), record.last.seconds or (), strict=True)
-        moves = "   ".join(f"{write(role)} {write(move)} {seconds:.2f} s" for role, move, seconds in made)
-        print(f"step {record.plies}   {moves}")
+        made = zip(record.roles, record.shown_at(record.last)[1], record.last.seconds or (), strict=True)
+        spell = self._layout.spell
+        moves = [f"{write(role)} {spell(move)} {seconds:.2f} s" for role, move, seconds in made if move is not None]
+        print("   ".join([f"step {record.plies}", *moves]))
+        if record.hides and record.eyes is not None:
+            print("seen: " + " ".join(map(write, record.last.percepts.get(record.eyes, ()))))
         self._show_errors(record)
         self._show_board(record)
 
@@ -341,11 +349,14 @@ class Printer(MatchWatcher):
         print(f"{record.plies} steps, errors of players: {len(record.errors)}", flush=True)
 
     def _show_board(self, record: MatchRecord) -> None:
-        if drawing := self._layout.text(record.last.facts or ()):
+        state, _ = record.shown_at(record.last)
+        if drawing := self._layout.text(() if state is None else facts_of(state)):
             print(drawing)
         print(flush=True)
 
     def _show_errors(self, record: MatchRecord) -> None:
+        if record.hides:
+            return
         for error in record.errors[self._errors_shown :]:
             print(f"  ! {write(error.role)}, {error.request}: {error.kind} ({printable(error.detail)})")
         self._errors_shown = len(record.errors)

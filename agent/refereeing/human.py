@@ -7,8 +7,9 @@ import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
+from agent.record.thinking import Thinking
 from agent.refereeing.local_player import LocalPlayer
 from games.machine import State, StateMachine, Term
 from protocol.kif import write
@@ -27,24 +28,29 @@ HELP = """  a number       plays that move
 class PersonAtTerminal(LocalPlayer):
     """Asks a person at a keyboard. An only move is made without asking."""
 
+    timed = False
+    person = True
+
     def __init__(
         self,
         machine: StateMachine,
         role: int,
         keyboard: Keyboard,
+        known: Callable[[], Collection[Term]],
         *,
         seconds: float | None = None,
-        hint: Callable[[State], Awaitable[Term]] | None = None,
+        hint: Callable[[State], Awaitable[Thinking]] | None = None,
         say: Callable[[str], None] = lambda text: print(text, flush=True),
     ) -> None:
-        """`seconds` is the clock for each move, None: none; `hint` finds a good move in a state, and may raise.
+        """`known` gives the facts that the role knows; `seconds` is the clock for each move, None: none; `hint` finds a
+        good move in a state, and may raise.
 
         Persons of one match share a keyboard, and are asked one after the other.
         """
-        self.timed = False
         self._machine = machine
         self._role = role
         self._keyboard = keyboard
+        self._known = known
         self._seconds = seconds
         self._hint = hint
         self._say = say
@@ -76,7 +82,7 @@ class PersonAtTerminal(LocalPlayer):
             elif typed == "h" and self._hint is not None:
                 await self._show_hint(self._hint, legal, state)
             elif typed == "f":
-                self._say("  " + "\n  ".join(sorted(map(write, self._machine.facts(state)))))
+                self._say("  " + "\n  ".join(sorted(map(write, self._known()))))
             elif typed.isdecimal() and int(typed) in numbers:
                 return numbers[int(typed)]
             elif not words:
@@ -95,14 +101,18 @@ class PersonAtTerminal(LocalPlayer):
                 else:
                     self._say(f"  no legal move has {typed!r} in it; Enter shows them all")
 
-    async def _show_hint(self, hint: Callable[[State], Awaitable[Term]], legal: Sequence[Term], state: State) -> None:
+    async def _show_hint(
+        self, hint: Callable[[State], Awaitable[Thinking]], legal: Sequence[Term], state: State
+    ) -> None:
         self._say("  thinking ...")
         try:
-            move = await hint(state)
+            found = (await hint(state)).opinion
         except Exception as error:
             self._say(f"  {error}")
         else:
-            self._say(f"  {legal.index(move) + 1}: {write(move)}")
+            assert found is not None
+            value = "" if found.score is None else f", which is worth {found.score.goal:.0f}"
+            self._say(f"  {legal.index(found.move) + 1}: {write(found.move)}{value}")
 
 
 def find_move(typed: str, legal: Sequence[Term]) -> Term | None:

@@ -19,6 +19,8 @@ class LocalPlayer(ABC):
 
     timed: bool = True
     """Whether the match's clocks hold. A person may have no clock, and an engine may keep the time itself."""
+    person: bool = False
+    """Whether it is a person, who is asked for moves while others still get ready, and told what its role knows."""
 
     async def start(self, state: State, seconds: float) -> None:  # noqa: B027 - most have nothing to prepare
         """Prepares for the match, which begins in this state; `seconds` is the start clock."""

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import operator
 import random
 import time
 from collections.abc import Sequence
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from agent.errors import CommandError
 from agent.record.match import Kind, MatchRecord, PlayerError, Request
+from agent.refereeing.agent_process import AgentClient
+from agent.refereeing.knowledge import Knowledge
 from agent.refereeing.local_player import LocalPlayer
 from games.gdl.rules.check import check
 from games.gdl.rules.surface import has_imperfect_information
@@ -42,7 +46,7 @@ class MatchWatcher:
     """Gets the events of a match; does nothing unless overridden."""
 
     def started(self, record: MatchRecord) -> None:
-        """Called when all players have answered START, or failed to; at once where moves were taken back."""
+        """Called when all players have answered START, or failed to; at once where a person plays."""
 
     def asked(self, record: MatchRecord, legal: Sequence[Sequence[Term]]) -> None:
         """Called before the players are asked for a joint move; `legal` has the legal moves of each role."""
@@ -88,14 +92,18 @@ class Referee:
         self.record = record
         """Filled while the match runs."""
         self._match_id = match_id or record.match_id
-        self._starting: list[asyncio.Task[Term | None]] = []
-        """START of each role's player."""
+        self._eager = any(isinstance(client, LocalPlayer) and client.person for client in self._clients)
+        """Whether the match waits for nobody who has no choice: a person plays."""
+        self._asked: list[asyncio.Task[Any]] = []
+        """Last message to each role's player, which the next one waits for."""
         self._begun = record.plies
         """Number of joint moves before the players' match."""
         self._perception: Perception | None = None
         """None in a game of perfect information."""
         self._percepts: list[tuple[Term, ...]] = [()] * len(self._clients)
         """Of each role, after the last joint move."""
+        self._people: dict[int, Knowledge] = {}
+        """Knowledge of people, by role, in a game of imperfect information."""
         self._seconds = [0.0] * len(self._clients)
         """Of each role, for the next joint move."""
 
@@ -117,20 +125,25 @@ class Referee:
         known = record.last.facts
         state = await asyncio.to_thread(lambda: machine.initial() if known is None else machine.state(known))
         record.reach(await asyncio.to_thread(machine.facts, state))
-        record.wait("the players get ready: the start clock runs", record.getting_ready)
         if has_imperfect_information(self._rulesheet):
             # Without this word no player knows its percepts.
             self._scrambler.keep("sees")
             self._perception = await asyncio.to_thread(lambda: Perception(check(self._rulesheet)))
+            self._people = {
+                role: Knowledge(machine, state, role, partial(self._perception.percepts, role=role))
+                for role, client in enumerate(self._clients)
+                if isinstance(client, LocalPlayer) and client.person
+            }
+            record.see(self._percepts, {role: knowledge.sight() for role, knowledge in self._people.items()})
         over_http = any(isinstance(client, PlayerClient) for client in self._clients)
         if not over_http and self._perception is None:
             for joint_move in self._opening:
                 state = self._advance(state, joint_move)
-        self._starting = [
+        self._asked = [
             asyncio.create_task(self._ask(role, 0, "start", state, ())) for role in range(len(self._clients))
         ]
-        if not record.taken_back:
-            await asyncio.gather(*self._starting)
+        if not self._eager:
+            await asyncio.gather(*self._asked)
         # Else a person need not wait for the others, who get ready during the person's move.
         self._watcher.started(record)
         while not await asyncio.to_thread(machine.terminal, state):
@@ -140,7 +153,6 @@ class Referee:
                 break
             for role, moves in enumerate(legal):
                 record.allow(role, tuple(moves))
-            record.wait("the players are asked", record.play_clock)
             self._watcher.asked(record, legal)
             joint_move = await self._joint_move(legal, state)
             state = await asyncio.to_thread(self._advance, state, joint_move)
@@ -149,7 +161,9 @@ class Referee:
         else:
             goals = [await asyncio.to_thread(machine.goal, state, role) for role in range(len(machine.roles))]
             record.end("finished", goals)
-        await self._ask_all(record.plies + 1, "stop", state)
+        await asyncio.gather(
+            *(self._ask(role, record.plies + 1, "stop", state, (), before) for role, before in enumerate(self._asked))
+        )
         self._watcher.ended(record)
 
     def _advance(self, state: State, joint_move: JointMove) -> State:
@@ -160,8 +174,13 @@ class Referee:
             for role in range(len(self._clients)):
                 percepts = self._perception.percepts(facts, joint_move, role)
                 self._percepts[role] = tuple(sorted(percepts, key=write))
+        sights = {
+            role: knowledge.follow(joint_move[role], self._percepts[role]) for role, knowledge in self._people.items()
+        }
         state = self._machine.next(state, joint_move)
         self.record.move(joint_move, list(self._seconds))
+        if self._perception is not None:
+            self.record.see(self._percepts, sights)
         self.record.reach(self._machine.facts(state))
         return state
 
@@ -182,12 +201,35 @@ class Referee:
     async def _joint_move(self, legal: Sequence[list[Term]], state: State) -> JointMove:
         """Returns one legal move per role: the players' answers, substitutes, or the opening's moves."""
         step = self.record.plies + 1
-        replies = await self._ask_all(step, "play", state, legal)
+        self._seconds = [0.0] * len(self._clients)
+        answers = [
+            asyncio.create_task(self._answer(role, step, state, moves, before))
+            for role, (moves, before) in enumerate(zip(legal, self._asked, strict=True))
+        ]
+        self._asked = list(answers)
+        forced = [
+            self._eager and len(moves) == 1 and isinstance(client, PlayerClient)
+            for client, moves in zip(self._clients, legal, strict=True)
+        ]
+        pending = set(answers)
+        try:
+            while not all(map(operator.or_, forced, (answer.done() for answer in answers))):
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for answer in done:
+                    # One that fails ends the match, whoever is waited for.
+                    answer.result()
+        except BaseException:
+            for answer in pending:
+                answer.cancel()
+            raise
         joint_move = tuple(
-            self._judge(role, step, reply, moves)
-            for role, (reply, moves) in enumerate(zip(replies, legal, strict=True))
+            answer.result() if answer.done() else moves[0] for answer, moves in zip(answers, legal, strict=True)
         )
         return self._opening[step - 1] if step <= len(self._opening) else joint_move
+
+    async def _answer(self, role: int, step: int, state: State, legal: list[Term], before: asyncio.Task[Any]) -> Term:
+        """Asks a player for its move, once `before` is over; returns it, or a substitute."""
+        return self._judge(role, step, await self._ask(role, step, "play", state, legal, before), legal)
 
     def _judge(self, role: int, step: int, reply: Term | None, legal: list[Term]) -> Term:
         if reply is not None:
@@ -202,29 +244,39 @@ class Referee:
             self._blame(role, step, "play", "illegal", detail)
         return self._random.choice(legal)
 
-    async def _ask_all(
-        self, step: int, request: Request, state: State, legal: Sequence[list[Term]] = ()
-    ) -> list[Term | None]:
-        """Asks all players at once. The answer is None for a player without a readable reply, and for the referee."""
-        return await asyncio.gather(
-            *(self._ask(role, step, request, state, legal[role] if legal else ()) for role in range(len(self._clients)))
-        )
-
-    async def _ask(self, role: int, step: int, request: Request, state: State, legal: Sequence[Term]) -> Term | None:
+    async def _ask(
+        self,
+        role: int,
+        step: int,
+        request: Request,
+        state: State,
+        legal: Sequence[Term],
+        before: asyncio.Task[Any] | None = None,
+    ) -> Term | None:
+        """Asks a player, once `before` is over; returns None for one without a readable reply, and for the referee."""
         seconds = 0.0
-        if request != "start":
-            await asyncio.wait([self._starting[role]])
-        begin = time.monotonic()
         player = self._clients[role]
+        # As things are now: the match may go on meanwhile.
+        message = self._message(role, request) if isinstance(player, PlayerClient) else None
+        if before is not None:
+            # If it cannot start, that ends the match.
+            await before
+        begin = time.monotonic()
         try:
             if player is None:
                 return None
+            if request == "start" and isinstance(player, AgentClient):
+                self.record.wait(role, "starts")
+                await player.wait_until_available()
             if isinstance(player, LocalPlayer):
                 try:
                     return await self._ask_local(player, request, state, legal)
                 finally:
                     seconds = time.monotonic() - begin
-            answer = await player.send(self._message(role, request), timeout=self._clock(request))
+            if request != "stop":
+                self.record.wait(role, "thinks" if request == "play" else "gets ready", self._clock(request))
+            assert message is not None
+            answer = await player.send(message, timeout=self._clock(request))
             seconds = answer.seconds
             return answer.term
         except ClientError as error:
@@ -241,7 +293,8 @@ class Referee:
             self._fails(role, step, request, error)
             return None
         finally:
-            if request == "play":
+            self.record.go_on(role)
+            if request == "play" and step == self.record.plies + 1:
                 self._seconds[role] = seconds
 
     async def _ask_local(
@@ -279,7 +332,7 @@ class Referee:
         self.record.blame(PlayerError(self.record.roles[role], step, request, kind, detail))
 
     async def _abort(self) -> None:
-        for task in self._starting:
+        for task in self._asked:
             task.cancel()
         clients = [client for client in self._clients if isinstance(client, PlayerClient)]
         message = Abort(self._match_id)

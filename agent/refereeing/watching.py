@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.record.thinking import Spelling
+from agent.record.thinking import Spelling, Thinking
+from agent.refereeing.agent_process import AgentProcess
 from agent.refereeing.local_player import LocalPlayer
 from agent.web.access import Access, link, new_token
 from agent.web.feed import Feed
@@ -61,9 +62,9 @@ class WatchedMatch:
             yield f"{link(address, token)}#/match/{self.transcript.key}"
 
     @contextlib.asynccontextmanager
-    async def fed(self, url: str, role: int, spelling: Spelling) -> AsyncIterator[None]:
-        """Shows the thoughts of the agent at an address, while the context lasts."""
-        feed = Feed(url, role, self.transcript, self.gallery, spelling)
+    async def fed(self, agent: AgentProcess, role: int, spelling: Spelling) -> AsyncIterator[None]:
+        """Shows the thoughts of an agent, while the context lasts."""
+        feed = Feed(agent.url, agent.token, role, self.transcript, self.gallery, spelling)
         self._feeds.append(feed)
         following = asyncio.create_task(feed.run())
         try:
@@ -94,11 +95,12 @@ class PersonAtPage(LocalPlayer):
     """A person who plays a role at the page."""
 
     timed = False
+    person = True
 
     def __init__(
-        self, role: int, seat: Seat, seconds: float | None, hint: Callable[[int, State], Awaitable[Term]] | None = None
+        self, role: int, seat: Seat, seconds: float | None, hint: Callable[[State], Awaitable[Thinking]] | None = None
     ) -> None:
-        """`seconds` is the person's clock; None: no clock. `hint(role, state)` finds a good move."""
+        """`seconds` is the person's clock; None: no clock. `hint(state)` finds a good move."""
         self._role = role
         self._seat = seat
         self._seconds = seconds
@@ -109,6 +111,4 @@ class PersonAtPage(LocalPlayer):
         if len(legal) == 1:
             return legal[0]
         hint = self._hint
-        return await self._seat.choose(
-            self._role, legal, self._seconds, None if hint is None else lambda: hint(self._role, state)
-        )
+        return await self._seat.choose(self._role, legal, self._seconds, None if hint is None else lambda: hint(state))

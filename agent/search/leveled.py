@@ -17,9 +17,6 @@ from games.roles import are_two_players
 MEMORY_BYTES = 1 << 27
 """Upper bound on the tree's arrays: room for some hundred thousand nodes."""
 
-MATCHES_A_STEP = 64
-"""Matches of a call of `TreeSearch.learn`."""
-
 
 class LevelSearch(Engine):
     """Tree search for one role, bounded by a level whatever the clocks; Monte-Carlo search where there is no circuit.
@@ -29,13 +26,10 @@ class LevelSearch(Engine):
     """
 
     reason = "the match is played at a level: a fixed number of playouts a move, on any machine"
-    uses_start_clock = True
 
     def __init__(self, machine: StateMachine, role: int, level: Level) -> None:
         self._machine, self._role, self.level = machine, role, level
         self._state = machine.initial()
-        self._matches_left = 0
-        """Matches to learn from before the first move."""
         self._search: TreeSearch | MonteCarlo
         self._defence: Defence | None = None
         """For games of two players without chance, on a circuit."""
@@ -45,11 +39,9 @@ class LevelSearch(Engine):
                 role,
                 threads=1,
                 memory_bytes=MEMORY_BYTES,
-                judging=level.matches > 0,
                 timeless=True,
                 seed=level.seed,
             )
-            self._matches_left = level.matches
             if are_two_players(machine.roles):
                 self._defence = Defence(machine, role)
         else:
@@ -67,11 +59,7 @@ class LevelSearch(Engine):
         self._search.advance(joint_move, state)
 
     def prepare(self, stop: StopFlag, report: Report, limit: Limit) -> None:
-        """Learns, and leaves the search to the turns."""
-        while self._matches_left > 0 and not stop[0]:
-            assert isinstance(self._search, TreeSearch)
-            self._search.learn(stop)
-            self._matches_left -= MATCHES_A_STEP
+        """Does nothing: a level's turn is its nodes, and the start clock would add to them."""
 
     def think(self, stop: StopFlag, report: Report, limit: Limit) -> None:
         legal = self._machine.legal(self._state, self._role)
@@ -79,7 +67,6 @@ class LevelSearch(Engine):
             # It is played at once, and the search would be stopped sooner or later.
             report(Opinion(legal[0], final=True))
             return
-        self.prepare(stop, report, limit)
         limit = Limit(nodes=self.level.nodes)
         last = defended(
             self._defence, lambda take: self._search.think(stop, take, limit), self._state, stop, report, limit

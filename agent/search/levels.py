@@ -12,8 +12,6 @@ class Level:
 
     nodes: int
     """Playouts a move."""
-    matches: int = 0
-    """Random matches from which an evaluation is fitted before the first move."""
     seed: int = 1
     """Seed of all random numbers. The same position, reached in the same way, gets the same move."""
 
@@ -21,7 +19,7 @@ class Level:
 LEVELS: Mapping[str, Level] = {
     "easy": Level(nodes=100),
     "normal": Level(nodes=300),
-    "strong": Level(nodes=2500, matches=4096),
+    "strong": Level(nodes=2500),
 }
 """The levels by name, easiest first. See docs/playing.md for how they do against each other."""
 

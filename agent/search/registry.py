@@ -20,7 +20,6 @@ from agent.search.montecarlo import MonteCarlo
 from agent.search.planning import engine as planning
 from agent.search.team import Team
 from agent.search.tree import engine as tree
-from agent.search.tree.assistant import TreeSetting
 from games import families
 from games.gdl.running.machine import CircuitMachine
 from games.machine import StateMachine
@@ -68,15 +67,15 @@ def engines_for(
     Engines of other packages come first, then native families, then alpha-beta or tree search for two players, the
     planner for one, tree search for any number, and Monte-Carlo search on any machine, which needs no kernels. It alone
     goes on where one of several roles has no legal move: for the others, searches on circuits, the match ends there.
-    `memory` is for engines that learn, `team` for engines on circuits that search with helpers.
+    `memory` is for engines that learn, `team` for alpha-beta, which searches and learns with helpers.
     """
     if team is not None and isinstance(machine, CircuitMachine):
         team.play(machine.searched, role)
     ours: dict[str, EngineFactory] = {
         **native_factories(),
         ALPHA_BETA: on_lean(partial(general.make_engine, memory=memory, team=team)),
-        PLANNING: on_lean(partial(planning.make_engine, team=team, setting=TreeSetting())),
-        TREE: on_lean(partial(tree.make_engine, team=team, setting=TreeSetting())),
+        PLANNING: on_lean(planning.make_engine),
+        TREE: on_lean(tree.make_engine),
     }
     factories = {**{f"engine {name}": factory for name, factory in plugged_in().items()}, **ours}
     stuck: bool | None = None

@@ -1,7 +1,7 @@
 """Helpers: cores elsewhere that search the same position.
 
-An engine with a `Team` asks it when it begins to think, and looks at the answers that have come whenever it forms an
-opinion. It never waits: without answers it plays as it would alone. The engine's `Setting` says how helpers search; it
+An engine with a `Team` asks it when it begins to think, and hears the answers as they come. It never waits: without
+answers it plays as it would alone. The engine's `Setting` says how helpers search; it
 makes the `Assistant` that searches on a helper's core.
 """
 
@@ -29,7 +29,7 @@ class Team(ABC):
         """Has helpers play this game in this role. They number facts and moves as the machine does."""
 
     @abstractmethod
-    def ask(self, setting: Setting, state: State, hear: Hear | None = None) -> None:
+    def ask(self, setting: Setting, state: State, hear: Hear) -> None:
         """Has helpers search this state; drops answers to earlier questions.
 
         The same question once more changes `hear` only, and has resting helpers go on.
@@ -43,17 +43,13 @@ class Team(ABC):
         """
 
     @contextmanager
-    def searching(self, setting: Setting, state: State, hear: Hear | None = None) -> Iterator[None]:
+    def searching(self, setting: Setting, state: State, hear: Hear) -> Iterator[None]:
         """Has helpers search a state during the context."""
         self.ask(setting, state, hear)
         try:
             yield
         finally:
             self.rest(setting)
-
-    @abstractmethod
-    def answers(self) -> tuple[object, ...]:
-        """The newest answer of each helper to the present question, also of helpers lost since."""
 
     @property
     @abstractmethod
@@ -87,6 +83,6 @@ class Assistant(ABC):
     def answer(self) -> object | None:
         """Findings on the root so far, as plain data; None without any."""
 
+    @abstractmethod
     def take(self, note: object) -> None:
         """Takes a note of the engine for all helpers."""
-        return

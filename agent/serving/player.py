@@ -91,6 +91,8 @@ class ServeOptions:
     page: bool = True
     """Whether to show the matches to browsers."""
     local_page: bool = True
+    page_token: str | None = None
+    """Token that requests for the page need; None where none is needed."""
     """Whether to show them on this machine to whoever is not named by `allow`."""
     bind_manager: bool = False
     """Whether a match takes messages only of the peer that began it."""
@@ -413,7 +415,14 @@ async def serve(
     page = None
     if player.gallery is not None:
         named, here = bool(options.allow), options.local_page
-        page = Page(player.gallery, everyone_allowed=named, here=here, records=options.records)
+        page = Page(
+            player.gallery,
+            everyone_allowed=named,
+            here=here,
+            records=options.records,
+            token=options.page_token,
+            figures=player.statistics.match_day,
+        )
     app = make_app(
         player.handle,
         prepare=prepared,

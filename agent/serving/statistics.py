@@ -10,6 +10,7 @@ import asyncio
 import bisect
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ LATENESS_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 
 
 DELAY_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 """Upper bounds, in seconds, for delays of the event loop."""
+
+LATEST = 10
+"""Newest values of a histogram that are kept as they are."""
 
 LOOP_STEP = 0.05
 """Seconds between two measurements of the event loop's delay."""
@@ -37,6 +41,7 @@ class Histogram:
         self._counts = [0] * (len(bounds) + 1)
         self.total = 0.0
         self.largest = 0.0
+        self.latest: deque[float] = deque(maxlen=LATEST)
 
     def add(self, value: float) -> None:
         """Counts a value; a negative one counts as 0."""
@@ -44,6 +49,7 @@ class Histogram:
         self._counts[bisect.bisect_left(self._bounds, value)] += 1
         self.total += value
         self.largest = max(self.largest, value)
+        self.latest.append(value)
 
     @property
     def count(self) -> int:
@@ -115,6 +121,25 @@ class Statistics:
             "margin": round(self.margin, 4),
         }
 
+    def match_day(self) -> dict[str, object]:
+        """Returns what an organiser wants to see on the page, as JSON data; times are in seconds, memory in bytes."""
+        return {
+            "lateness": {"largest": self.lateness.largest, "latest": list(self.lateness.latest)},
+            "margin": self.margin,
+            "memory": self.memory(),
+            "troubles": {
+                "processes lost": self.workers_lost,
+                "turns guessed": self.guessed,
+                "turns in doubt": self.doubtful,
+                "matches refused": self.refused,
+                "restarts": self.restarts,
+            },
+        }
+
+    def memory(self) -> dict[str, int]:
+        """Returns the bytes of resident memory of the server, and of its workers."""
+        return {"server": resident(os.getpid()), "workers": sum(map(resident, descendants(os.getpid())))}
+
     def exposition(self) -> bytes:
         """Returns all counters in Prometheus' text format. The first call takes longer: it imports the writer."""
         from prometheus_client import CollectorRegistry, generate_latest
@@ -152,8 +177,8 @@ class _Collector:
         round_trip = "Seconds to the manager of the last turn and back"
         yield GaugeMetricFamily("ggp_agent_round_trip_seconds", round_trip, value=here.round_trip)
         memory = GaugeMetricFamily("ggp_agent_memory_bytes", "Resident memory", labels=["of"])
-        memory.add_metric(["server"], resident(os.getpid()))
-        memory.add_metric(["workers"], sum(map(resident, descendants(os.getpid()))))
+        for whose, size in here.memory().items():
+            memory.add_metric([whose], size)
         yield memory
         histograms = {
             "lateness_seconds": (here.lateness, "How much later than planned replies left"),

@@ -12,12 +12,13 @@ import aiohttp
 
 from agent import bounded_json
 from agent.record.thinking import Spelling, Thinking
+from agent.web.access import TOKEN_HEADER
 from agent.web.gallery import Gallery
 from agent.web.transcript import Transcript
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 1.0
+RETRY_SECONDS = 0.25
 """Seconds until a server that does not know the match (yet) is asked again."""
 
 ALL_SECONDS = 5.0
@@ -32,9 +33,12 @@ _BROKEN = (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, IndexE
 class Feed:
     """The thoughts of one player, from its own page."""
 
-    def __init__(self, url: str, role: int, transcript: Transcript, gallery: Gallery, spelling: Spelling) -> None:
-        """`spelling` translates the player's terms into the transcript's."""
+    def __init__(
+        self, url: str, token: str, role: int, transcript: Transcript, gallery: Gallery, spelling: Spelling
+    ) -> None:
+        """`token` is that of the page at `url`; `spelling` translates the player's terms into the transcript's."""
         self._url = url
+        self._headers = {TOKEN_HEADER: token}
         self._role = role
         self._transcript = transcript
         self._gallery = gallery
@@ -48,7 +52,7 @@ class Feed:
 
     async def run(self) -> None:
         """Follows the thoughts while somebody watches, until it is cancelled."""
-        async with aiohttp.ClientSession() as session:
+        async with aiohttp.ClientSession(headers=self._headers) as session:
             while True:
                 await self._gallery.arrived.wait()
                 try:
@@ -60,7 +64,7 @@ class Feed:
     async def take_all(self) -> None:
         """Fetches all thoughts so far, if possible."""
         try:
-            async with asyncio.timeout(ALL_SECONDS), aiohttp.ClientSession() as session:
+            async with asyncio.timeout(ALL_SECONDS), aiohttp.ClientSession(headers=self._headers) as session:
                 key = await self._key(session)
                 async with session.get(f"{self._url}/page/matches/{key}") as response:
                     _, thoughts = await asyncio.to_thread(self._read, await _text(response))
@@ -72,7 +76,10 @@ class Feed:
         async with session.get(f"{self._url}/page/matches") as response:
             text = await _text(response)
         matches = (await asyncio.to_thread(bounded_json.loads, text))["matches"]
-        return next(str(match["key"]) for match in matches if match["game"] == self._match_id)
+        for match in matches:
+            if match["game"] == self._match_id:
+                return str(match["key"])
+        raise KeyError(self._match_id)
 
     async def _stream(self, session: aiohttp.ClientSession) -> None:
         match_id = self._match_id

@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from agent.web.transcript import Transcript
 
@@ -26,6 +27,10 @@ def key_of(name: str, taken: object = ()) -> str:
     readable = re.sub(r"[^0-9A-Za-z._-]", "_", name)[:60]
     digest = hashlib.sha256(f"{name}\0{taken}".encode("utf-8", "surrogatepass")).hexdigest()[:6]
     return f"{readable}-{digest}"
+
+
+Figures: TypeAlias = Callable[[], dict[str, object]]
+"""Returns figures of a server, see `Statistics.match_day`."""
 
 
 class Gallery:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from agent.web.gallery import Gallery
+from agent.web.gallery import Figures, Gallery
 from agent.web.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -25,15 +25,27 @@ SAVING_SECONDS = 2.0
 class Page:
     """Passes requests on to a site, which the first of them creates."""
 
-    def __init__(self, gallery: Gallery, *, everyone_allowed: bool, records: Path | None, here: bool = True) -> None:
+    def __init__(
+        self,
+        gallery: Gallery,
+        *,
+        everyone_allowed: bool,
+        records: Path | None,
+        here: bool = True,
+        token: str | None = None,
+        figures: Figures | None = None,
+    ) -> None:
         """`everyone_allowed` says whether all who may ask at all were allowed by name; `here` whether this machine's
-        own addresses may, too.
+        own addresses may, too; `token` is one that they need.
 
         `records` is a folder of further matches to show; this server's matches are added to it when they are over.
+        `figures` are those of the server.
         """
         self._gallery = gallery
         self._everyone_allowed = everyone_allowed
         self._here = here
+        self._token = token
+        self._figures = figures
         self._records = records
         self._site: Site | None = None
         self._saving: set[asyncio.Task[None]] = set()
@@ -54,8 +66,8 @@ class Page:
         from agent.web.site import Site
 
         records = None if self._records is None else Records([self._records], MOST_BYTES_BESIDE_MATCHES)
-        access = Access(everyone_allowed=self._everyone_allowed, here=self._here)
-        return Site(self._gallery, title="ggp-agent serve", access=access, records=records)
+        access = Access(everyone_allowed=self._everyone_allowed, here=self._here, token=self._token)
+        return Site(self._gallery, title="ggp-agent serve", access=access, records=records, figures=self._figures)
 
     def _save(self, transcript: Transcript) -> None:
         task = asyncio.create_task(self._save_record(transcript))

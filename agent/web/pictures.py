@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, cast
@@ -35,7 +35,7 @@ MEMORY_FACTOR = 16
 """Bytes of memory that it may have at least for each byte of the largest record."""
 
 NICENESS = 10
-"""Niceness of the child: matches go first."""
+"""Niceness of the child: matches go first, unless a person waits for the picture."""
 
 MOST_SECONDS = 10.0
 """Most seconds for each piece of the child's work: to replay a match, say, on a busy machine."""
@@ -47,8 +47,9 @@ MOST_SECONDS_READING = 60.0
 class Pictures:
     """Draws positions of matches, and has records read."""
 
-    def __init__(self, largest_record: int = 0) -> None:
-        """`largest_record` is the size in bytes of the largest record that is read."""
+    def __init__(self, largest_record: int = 0, niceness: int = NICENESS) -> None:
+        """`largest_record` is the size in bytes of the largest record that is read; `niceness` is the child's."""
+        self._niceness = niceness
         self._largest_record = largest_record
         # Drawing takes one core at most, with any number of pages.
         self._thread = ThreadPoolExecutor(1, "pictures")
@@ -67,6 +68,10 @@ class Pictures:
         self._closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._end()
+
+    def prepare(self) -> None:
+        """Starts the child."""
+        self._thread.submit(self._ask, drawing.unknown, 0)
 
     async def draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
         """Returns the position at a ply as JSON data: `svg` boards, the `rest` of the facts, those `gone` since the
@@ -96,6 +101,35 @@ class Pictures:
                     self._plain.popitem(last=False)
         return cast("dict[str, Any]", await self.ask(drawing.draw_record, version, ply, True))
 
+    async def draw_further(self, match: Transcript | Version, ply: int, line: Sequence[drawing.JointMove]) -> Any:
+        """Returns the position after a line of joint moves from a ply, see `drawing.further`.
+
+        Raises `ValueError`, and what else there is for a match without rules, or with rules that cannot be followed.
+        """
+        if not isinstance(match, Transcript):
+            return await self.ask(drawing.further_record, match, ply, line)
+        positions = list(match.positions)
+        state = positions[ply].state if ply < len(positions) else None
+        if state is None or not match.rules:
+            raise ValueError("this position is not known, or its rules are not")
+        return await self._ask_about(match, drawing.further, state, line, match.running)
+
+    async def spell(self, match: Transcript | Version, moves: Sequence[str]) -> Any:
+        """Returns moves as people write them, see `drawing.spell`. Raises as `draw_further` does."""
+        if not isinstance(match, Transcript):
+            return await self.ask(drawing.spell, match, moves)
+        return await self._ask_about(match, drawing.spell, moves)
+
+    async def _ask_about(self, transcript: Transcript, function: Callable[..., Any], *arguments: object) -> Any:
+        """Returns the result of a function that needs the layout of a match. Raises `ValueError`, and as `ask` does."""
+
+        def asked() -> object:
+            if not self._find(transcript):
+                raise ValueError("these rules cannot be followed")
+            return self._ask(function, transcript.key, *arguments)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, asked)
+
     async def ask(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Returns the result of a function that reads a record. Raises as `_ask` does."""
         call = partial(self._ask, function, *arguments, seconds=MOST_SECONDS_READING)
@@ -106,15 +140,15 @@ class Pictures:
     def _ask(self, function: Callable[..., Any], *arguments: object, seconds: float | None = None) -> Any:
         """Returns the result of a function in the child. Raises `LimitError`, `ChildLostError` and what it raises.
 
-        After any but `OSError` and `ValueError` another child is started for the next one. Raises `RuntimeError` once
-        this is closed.
+        After any but `OSError`, `ValueError` and `GameError` another child is started for the next one. Raises
+        `RuntimeError` once this is closed.
         """
         try:
             if self._closed:
                 raise RuntimeError("pictures are closed")
             if self._child is None:
                 memory = max(memory_part(MEMORY_BYTES, MEMORY_SHARE), MEMORY_FACTOR * self._largest_record)
-                bounds = Bounds(memory_bytes=memory, niceness=NICENESS)
+                bounds = Bounds(memory_bytes=memory, niceness=self._niceness)
                 # A forked one would hold the managers' connections open.
                 self._child = ChildProcess(drawing.work, method="spawn", bounds=bounds)
             self._child.send((function, arguments))
@@ -147,23 +181,24 @@ class Pictures:
     def _draw(self, transcript: Transcript, ply: int) -> dict[str, Any]:
         positions = list(transcript.positions)
         position = positions[ply] if ply < len(positions) else Position()
-        state = position.state
+        state, moves = transcript.shown_at(position)
         if state is None:
             return drawing.unknown(ply)
         seat = transcript.seat
         # Only the position in which a person is asked has choices.
         legal = position.legal.get(seat["role"], ()) if seat is not None and seat["ply"] == ply else ()
         known = self._find(transcript)
-        key = (transcript.key, ply, position.version if legal else 0, state, known)
+        before = transcript.shown_at(positions[ply - 1])[0] if ply else None
+        last = [move for move in moves if move is not None]
+        key = (transcript.key, ply, position.version if legal else 0, state, known, transcript.hides)
         if key in self._drawings:
             self._drawings.move_to_end(key)
             return self._drawings[key]
-        before = positions[ply - 1].state if ply else None
         roles = list(map(write, transcript.roles))
         drawn = None
         if known:
             try:
-                drawn = self._ask(drawing.draw, transcript.key, roles, state, before, legal, position.moves or ())
+                drawn = self._ask(drawing.draw, transcript.key, roles, state, before, legal, last)
             except Exception as error:
                 log.warning("%s: a position cannot be drawn: facts are listed: %s", transcript.game, error)
                 self._layouts[transcript.key] = False

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from agent.record.thinking import Thinking
 from agent.web.transcript import Transcript
 from games.machine import Term
 from protocol.kif import write
 
-Hint: TypeAlias = Callable[[], Awaitable[Term]]
-"""Finds a good move. Raises `SeatError`."""
+Hint: TypeAlias = Callable[[], Awaitable[Thinking]]
+"""Finds a good move, and what to expect of it. Raises `SeatError`."""
+
+
+HINTED = ("move", "value", "proven", "plies", "line")
+"""Parts of an agent's thoughts that a hint tells."""
 
 
 class SeatError(Exception):
@@ -34,12 +38,13 @@ class Seat:
     def __init__(
         self,
         transcript: Transcript,
-        take_back: Callable[[int], None] | None = None,
+        take_back: Callable[[int], bool] | None = None,
         resign: Callable[[int], bool] = lambda role: False,
     ) -> None:
         """`take_back(ply)` takes the match back to a ply; None where moves stand. `resign(role)` ends the match if a
-        person plays this role, and returns whether that is so."""
+        person plays this role. Both return whether that is so."""
         self._transcript = transcript
+        transcript.friendly = take_back is not None
         self._take_back = take_back
         self._resign = resign
         self._asked: dict[int, _Asked] = {}
@@ -60,19 +65,14 @@ class Seat:
         answer: asyncio.Future[Term] = asyncio.get_running_loop().create_future()
         self._asked[role] = _Asked(answer, hint)
         transcript.allow(role, tuple(legal))
-        transcript.phase = "waiting for your move"
-        if seconds is None:
-            transcript.clock = None
-        else:
-            transcript.run_clock(time.monotonic() + seconds, seconds)
+        transcript.wait(role, "moves", seconds)
         self._show()
         try:
             async with asyncio.timeout(seconds):
                 return await answer
         finally:
             del self._asked[role]
-            if not self._asked:
-                transcript.phase = "the other players are asked"
+            transcript.go_on(role)
             self._show()
 
     async def act(self, action: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +87,11 @@ class Seat:
             if not (transcript.running and isinstance(role, int) and self._resign(role)):
                 raise SeatError("There is nothing to resign.")
             return {"ply": ply}
+        if action == "undo" and isinstance(role, int) and data.get("ply") == ply:
+            goal = self._transcript.last_choice(role) if role in range(len(transcript.roles)) else None
+            if self._take_back is None or goal is None or not self._take_back(goal):
+                raise SeatError("There is nothing to take back.")
+            return {"ply": ply}
         asked = self._asked.get(role) if isinstance(role, int) else None
         if data.get("ply") != ply or asked is None or asked.answer.done():
             raise SeatError("The match has gone on meanwhile: nobody waits for that.")
@@ -98,18 +103,14 @@ class Seat:
                     raise SeatError("That move is not legal.")
                 asked.answer.set_result(move)
                 self._show()
-            case "undo":
-                goal = self._last_choice(role)
-                if self._take_back is None or goal is None:
-                    raise SeatError("There is nothing to take back.")
-                self._take_back(goal)
             case "hint":
-                return {"ply": ply, "move": write(await self._find_hint(asked))}
+                found = (await self._find_hint(asked)).as_json() or {}
+                return {"ply": ply, **{name: found[name] for name in HINTED}}
             case _:
                 raise SeatError("There is no such thing to do.")
         return {"ply": ply}
 
-    async def _find_hint(self, asked: _Asked) -> Term:
+    async def _find_hint(self, asked: _Asked) -> Thinking:
         if asked.hint is None:
             raise SeatError("There are no hints in this match.")
         if self._hinting:
@@ -120,25 +121,19 @@ class Seat:
         finally:
             self._hinting = False
 
-    def _last_choice(self, role: int) -> int | None:
-        """Returns the last ply before the newest at which a role had a choice, to which taking back leads."""
-        positions = self._transcript.positions
-        plies = range(len(positions) - 2, -1, -1)
-        return next((ply for ply in plies if len(positions[ply].legal.get(role, ())) > 1), None)
-
     def _show(self) -> None:
         """Updates the possible actions in the transcript."""
         transcript = self._transcript
         waiting = [role for role, asked in self._asked.items() if not asked.answer.done()]
         if waiting and transcript.running:
             role = waiting[0]
-            transcript.seat = {
-                "ply": len(transcript.positions) - 1,
-                "role": role,
-                "moves": [write(move) for move in transcript.last.legal[role]],
-                "hint": self._asked[role].hint is not None,
-                "undo": self._take_back is not None and self._last_choice(role) is not None,
-            }
+            transcript.offer(
+                {
+                    "ply": len(transcript.positions) - 1,
+                    "role": role,
+                    "moves": [write(move) for move in transcript.last.legal[role]],
+                    "hint": self._asked[role].hint is not None,
+                }
+            )
         else:
-            transcript.seat = None
-        transcript.touch(transcript.last)
+            transcript.offer(None)

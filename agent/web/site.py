@@ -21,15 +21,18 @@ from typing import Any, TypeAlias, TypeVar
 from aiohttp import web
 
 from agent import bounded_json
-from agent.boards.style import PIECE_COLOURS, STYLE
+from agent.boards.style import STYLE
+from agent.record.spelling import read_text
 from agent.web import drawing
 from agent.web.access import Access
-from agent.web.gallery import Gallery
+from agent.web.gallery import Figures, Gallery
 from agent.web.pictures import Pictures
 from agent.web.records import UNREADABLE, Records, Version, read_bytes
 from agent.web.seat import Seat, SeatError
 from agent.web.tournaments import ShownTournament
 from agent.web.transcript import Transcript
+from games.child_process import ChildLostError
+from games.machine import GameError
 from protocol.server import peer_of
 
 log = logging.getLogger(__name__)
@@ -85,16 +88,23 @@ class Site:
         records: Records | None = None,
         seat: Seat | None = None,
         tournaments: Sequence[ShownTournament] = (),
+        figures: Figures | None = None,
     ) -> None:
         """`access` is to this machine alone by default, and nobody acts. `records` are finished matches in files;
-        `seat` is for a person who plays. Changes of the `tournaments` are notified by the gallery, under their keys."""
+        `seat` is for a person who plays. Changes of the `tournaments` are notified by the gallery, under their keys.
+        `figures` are those of a server, shown above its matches."""
         self._gallery = gallery
         self._title = title
         self._access = access or Access()
         self._records = records
         self._seat = seat
+        self._figures = figures
         self._tournaments = {tournament.key: tournament for tournament in tournaments}
-        self._pictures = Pictures(0 if records is None else records.most_bytes)
+        most = 0 if records is None else records.most_bytes
+        self._pictures = Pictures(most) if seat is None else Pictures(most, niceness=0)
+        if seat is not None:
+            # Before a person makes a move, and agents take the processor.
+            self._pictures.prepare()
         # Formatting takes one core at most, with any number of pages.
         self._thread = ThreadPoolExecutor(1, "page")
         self._closed = False
@@ -106,7 +116,7 @@ class Site:
             if file.is_file()
         }
         # The policy forbids the inline style of pictures.
-        self._files["board.css"] = (PIECE_COLOURS + STYLE).encode()
+        self._files["board.css"] = STYLE.encode()
 
     async def close(self) -> None:
         """Ends all streams. Requests that are still answered get status 503 where that ends what they need."""
@@ -148,7 +158,11 @@ class Site:
                     await self._transcript(key)
                 return await self.show(request, key, partial(self._look, key), MATCH_SECONDS)
             case ["page", "matches", key, "positions", ply] if ply.isascii() and ply.isdigit() and len(ply) < 8:
+                if "line" in request.query:
+                    return await self._work_out(key, partial(self._further, int(ply), request.query["line"]))
                 return await self._position(key, int(ply))
+            case ["page", "matches", key, "spelling"]:
+                return await self._work_out(key, partial(self._spell, request.query.get("moves", "")))
             case ["page", "matches", key, "record"]:
                 return await self._record(key)
             case ["page", "tournaments", key]:
@@ -184,7 +198,8 @@ class Site:
         shown = {transcript.record_key for transcript in transcripts}
         matches += [match for match in await self.summaries() if match["key"] not in shown]
         tournaments = [await self._format(tournament.summary) for tournament in list(self._tournaments.values())]
-        return {"title": self._title, "matches": matches, "tournaments": tournaments}
+        server = None if self._figures is None else await self._format(self._figures)
+        return {"title": self._title, "server": server, "matches": matches, "tournaments": tournaments}
 
     def _tournament(self, key: str) -> ShownTournament:
         found = self._tournaments.get(key)
@@ -229,11 +244,34 @@ class Site:
                 drawn = await self._pictures.draw_record(record, ply)
         return as_json(await self._format(encoded, drawn))
 
+    async def _work_out(self, key: str, find: Callable[[Transcript | Version], Awaitable[Any]]) -> web.Response:
+        """Answers with what is found about a match from its rules, as JSON."""
+        match = await self._record_of(key) or await self._transcript(key)
+        try:
+            found = await find(match)
+        except (ValueError, GameError, ChildLostError) as error:
+            raise web.HTTPConflict(text=f"That is not to be had: {error}.\n") from None
+        return as_json(await self._format(encoded, found))
+
+    async def _further(self, ply: int, line: str, match: Transcript | Version) -> Any:
+        """Returns the position after a line of joint moves, as JSON text, from a ply.
+
+        While a match runs that is for the person who plays, and for games of which everything is seen.
+        """
+        if isinstance(match, Transcript) and match.running and self._seat is None:
+            raise ValueError("the match is not over yet")
+        return await self._pictures.draw_further(match, ply, drawing.read_line(bounded_json.loads(line)))
+
+    async def _spell(self, moves: str, match: Transcript | Version) -> Any:
+        return await self._pictures.spell(match, [*map(read_text, bounded_json.loads(moves))])
+
     async def _record(self, key: str) -> web.Response:
         """Answers with the record of a match, so far, as a file."""
         record = await self._record_of(key)
         if record is None:
             transcript = await self._transcript(key)
+            if transcript.hides:
+                raise web.HTTPConflict(text="The record tells everything: it is there once the match is over.\n")
             body = await self._format(lambda: encoded(transcript.as_json()).encode())
         else:
             path, _, size = record

@@ -122,7 +122,7 @@ def searched_nodes(machine: CircuitMachine) -> int:
 
 def tree_nodes(machine: CircuitMachine) -> int:
     """Returns the nodes of tree search after some playouts."""
-    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, judging=False, timeless=True, seed=1)
+    search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 26, timeless=True, seed=1)
     search.begin(machine.initial())
     with StopWhen(never) as stop:
         search.think(stop.flag, lambda opinion: None, Limit(nodes=PLAYOUTS))

@@ -18,8 +18,9 @@ from protocol.kif import read_rulesheet
 from tests.conftest import TESTS
 from tests.matches import interpreter_of
 
-TOLERANCE = {"tree": 0.1}
-"""Share by which a figure may differ: floating point numbers of other processors grow other trees."""
+TOLERANCE = {"tree": 0.1, "statements": 0.02}
+"""Share by which a figure may differ: floating point numbers of other processors grow other trees, and the order of the
+interpreter's joins may depend on hashes."""
 USUAL_TOLERANCE = 0.01
 """That of the others: another version of clingo may ground a rule less."""
 

@@ -79,8 +79,8 @@ def test_kept_turn_is_a_passed_turn_left_out() -> None:
 
 @pytest.mark.parametrize("name", rulesheets.names())
 def test_sheet_is_clean(name: str) -> None:
-    """Every own sheet passes the checks without a warning."""
-    assert rules_of(rulesheets.text(name)).diagnostics == ()
+    """Every own sheet passes the checks; the only warning is that `sees` makes a game of imperfect information."""
+    assert [found for found in rules_of(rulesheets.text(name)).diagnostics if "(GDL-II)" not in found.message] == []
 
 
 @pytest.mark.parametrize("name", rulesheets.names())

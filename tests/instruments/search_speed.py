@@ -71,11 +71,11 @@ def _row(sheet: Sheet, seconds: float, two_cores: bool) -> SearchSpeedRow:
     except GameError as error:
         return SearchSpeedRow(sheet.name, error=str(error))
     raw = circuit_speed(machine, seconds).playouts_per_s
-    engine = TreeSearch(machine, 0, threads=1, judging=False, seed=1)
+    engine = TreeSearch(machine, 0, threads=1, seed=1)
     early, late, solved = _speeds(engine)
     both: tuple[float | None, float | None] = (None, None)
     if two_cores:
-        early_both, late_both, _ = _speeds(TreeSearch(machine, 0, threads=2, judging=False, seed=1))
+        early_both, late_both, _ = _speeds(TreeSearch(machine, 0, threads=2, seed=1))
         both = (early_both, late_both)
     return SearchSpeedRow(sheet.name, raw, early, late, *both, solved=solved)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias
 
 Outcome: TypeAlias = Literal["finished", "stalled", "endless"]
 """The end of a match: by the rules, at a role without a legal move, or at the bound on plies."""
@@ -100,3 +101,33 @@ class Played:
     unknown: frozenset[int] = frozenset()
     """Statements whose rules take too long to evaluate."""
     survey: RandomSurvey | None = None
+
+
+def as_row(played: Played) -> dict[str, Any]:
+    """Returns the message as JSON data, for a log."""
+    row: dict[str, Any] = json.loads(json.dumps(asdict(played), default=sorted))
+    return row
+
+
+def from_row(row: dict[str, Any]) -> Played:
+    """Returns the message of a log. Raises `TypeError` and `KeyError` for anything else."""
+    survey = row["survey"]
+    if survey is not None:
+        survey = {**_tupled(survey), "rules": frozenset(survey["rules"]), "seen": _read_seen(survey["seen"])}
+    return Played(
+        PlayedMatch(**_tupled(row["match"])),
+        _read_seen(row["seen"]),
+        frozenset(row["unknown"]),
+        None if survey is None else RandomSurvey(**survey),
+    )
+
+
+def _read_seen(data: dict[str, Any]) -> Seen:
+    return Seen(data["positions"], frozenset(data["fired"]), frozenset((role, move) for role, move in data["legal"]))
+
+
+def _tupled(data: Any) -> Any:
+    """Returns JSON data with tuples in place of lists."""
+    if isinstance(data, dict):
+        return {name: _tupled(value) for name, value in data.items()}
+    return tuple(map(_tupled, data)) if isinstance(data, list) else data

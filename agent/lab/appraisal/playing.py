@@ -19,7 +19,6 @@ from agent.lab.tournament.belief_engine import within_percepts
 from agent.lab.tournament.engine_player import EnginePlayer
 from agent.lab.tournament.openings import Opening, after, random_opening
 from agent.record.match import MatchRecord
-from agent.refereeing.hosting import possible_facts
 from agent.refereeing.referee import MatchWatcher, Referee
 from agent.search.engine import Engine, Limit, consider, limited
 from agent.search.leveled import LevelSearch
@@ -30,6 +29,7 @@ from games.gdl.interpreter.firings import Firings
 from games.gdl.running.batches import MatchPositions
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, points
+from games.memory import share_memory
 from games.roles import is_random_role
 from protocol.kif import write
 from protocol.scramble import make_scrambler
@@ -160,8 +160,8 @@ class Appraiser:
         self._rules = frozenset(self._firings.unfired)
         self._legal: set[tuple[int, Term]] = set()
         first = machine.facts(machine.initial())
-        boards = Layout.find([first], possible_facts(machine), sheet.rulesheet).boards
-        self._board = boards[0] if boards else None
+        boards = Layout(first, sheet.rulesheet).boards
+        self._board = next((board for board in boards if not board.widths), None)
         self._random = self._random_matches()
         self._opposed = self._is_opposed()
         if settings.levels:
@@ -413,4 +413,6 @@ def smoothed(
 
 def open_appraising(settings: AppraisalSettings, sheet: Sheet) -> Callable[[int], Iterator[Played]]:
     """In a worker: returns the function that plays a match by its number, from 1."""
+    # Each role's engine has a search beside it in trial matches.
+    share_memory(2 * len(sheet.roles))
     return Appraiser(settings, sheet).play

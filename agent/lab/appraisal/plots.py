@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from agent.lab.appraisal.match import PlayedMatch
 
-SHOWN_MATCHES = 8
-"""Newest matches with a curve of their own."""
+SHOWN_MATCHES = 6
+"""Newest matches with a curve of their own: a page has six colours."""
 
 Points = list[list[float]]
 """Pairs of x and y."""
@@ -63,5 +63,6 @@ def _over(matches: Sequence[PlayedMatch]) -> Points:
     ends = sorted(match.plies for match in matches if match.outcome == "finished")
     points: Points = [[0, 0.0]]
     for number, ply in enumerate(ends, 1):
-        points.append([ply, round(100 * number / len(matches), 2)])
+        # A count has steps.
+        points += [[ply, points[-1][1]], [ply, round(100 * number / len(matches), 2)]]
     return points

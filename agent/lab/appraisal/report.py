@@ -8,6 +8,7 @@ from agent.lab.appraisal.figures import Figure, figures
 from agent.lab.appraisal.match import Played, PlayedMatch, RandomSurvey, Seen
 from agent.lab.appraisal.plots import plots
 from agent.lab.appraisal.problems import SheetProblem, problems
+from agent.lab.progress import Pace
 from agent.lab.tables import print_table
 from agent.sheet import Sheet
 from games.roles import is_random_role
@@ -25,6 +26,7 @@ class Report:
     seconds: float = 0.0
     done: bool = False
     """Whether no match will be added."""
+    pace: Pace | None = None
     lost: int = 0
     """Matches missing because their workers ended twice."""
     _seen: Seen = field(default_factory=Seen)
@@ -68,6 +70,7 @@ class Report:
             "matches": len(matches),
             "of": self.planned,
             "seconds": round(self.seconds, 1),
+            "seconds_left": None if self.pace is None or self.done else self.pace.seconds_left,
             "done": self.done,
             "figures": [asdict(figure) for figure in self.figures],
             "problems": [asdict(problem) for problem in self.problems],
@@ -91,8 +94,7 @@ def describe(report: Report) -> str:
         result += f" (strong: {report.roles[match.strong]})"
     first = report.figures[0]
     standing = "" if first.value is None else f"; {first.name} {_number(first)}"
-    played = f"{len(report.matches)}/{report.planned}  {result} after {match.plies} plies"
-    return f"{played} ({match.seconds:.0f} s){standing}"
+    return f"{result} after {match.plies} plies, {match.seconds:.0f} s{standing}"
 
 
 def show(report: Report) -> None:

@@ -7,10 +7,11 @@ import json
 import os
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agent.commands.options import INTERRUPTED, OK, SHEET_HELP, add_command, count, own_rulesheets, seconds
-from agent.lab.commands.options import add_cluster_option, executor
+from agent.lab.commands.options import add_cluster_option, add_log_option, executor, tell_to_go_on
 from agent.search.kernel_groups import playing
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def add(commands: Commands) -> None:
         "with its 95 % interval, definition and source: advantage, balance, drawishness, completion, duration, "
         "decisiveness, drama, lead changes, branching factor, forced moves, coverage of the board. And problems of the "
         "rules: no end, no moves, no way to win, rules that never fired, moves that were never legal. Ctrl-C and "
-        "SIGTERM end it with what it has (status 130).",
+        "SIGTERM end it with what it has (status 130); with a log the same command goes on.",
         epilog=own_rulesheets(),
         sheets="sheet",
     )
@@ -52,6 +53,7 @@ def add(commands: Commands) -> None:
         "--cores", type=count, metavar="N", help="matches at once, each on a core of its own (default: all cores)"
     )
     add_cluster_option(parser, "play")
+    add_log_option(parser)
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of openings and of nature (default: %(default)s)"
     )
@@ -68,33 +70,39 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     from agent.lab.appraisal.playing import AppraisalSettings
     from agent.lab.appraisal.report import describe, show
     from agent.lab.appraisal.series import appraise
+    from agent.lab.progress import Progress, shown_progress
     from agent.sheet import load
 
     sheet = load(options.sheet)
     prepare(playing()).close()
 
-    def told(report: Report) -> None:
+    def told(report: Report, shown: Progress) -> None:
         if options.json_lines:
             print(json.dumps(report.as_json()), flush=True)
+        elif report.seconds == 0:
+            shown.begins("matches", report.planned, len(report.matches))
         elif report.matches:
-            print(describe(report), flush=True)
+            shown.reaches(len(report.matches), describe(report))
 
     cores = min(options.matches, len(os.sched_getaffinity(0)))
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with executor(options, options.cores, cores) as workers:
+        with executor(options, options.cores, cores) as workers, shown_progress() as shown:
             report, interrupted = appraise(
                 sheet,
                 AppraisalSettings(options.seconds, options.seed, options.levels),
                 options.matches,
                 workers,
-                told,
+                partial(told, shown=shown),
                 lambda line: print(line, file=sys.stderr, flush=True),
+                options.log,
             )
     finally:
         signal.signal(signal.SIGTERM, before)
+    if interrupted:
+        tell_to_go_on(options.log)
     if options.json_lines:
-        told(report)
+        print(json.dumps(report.as_json()), flush=True)
     else:
         print()
         show(report)

@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     """Learns, and prints a line for each version. Raises `InputError`."""
     from agent.kernels.progress import prepare
     from agent.lab.learn import learn
+    from agent.lab.progress import shown_progress
     from agent.sheet import load
 
     if options.memory is None:
@@ -64,18 +65,20 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
     check_folder(options.memory)
     sheet = load(options.sheet)
     available = len(os.sched_getaffinity(0))
-    with _log(options.log) as log, _stopping() as stop:
-        prepare(playing()).close()
+    total = 60 * options.minutes
+    prepare(playing()).close()
+    with _log(options.log) as log, _stopping() as stop, shown_progress() as shown:
+        shown.begins("seconds", total)
 
         def tell(version: Version) -> None:
-            print(_line(version), flush=True)
+            shown.reaches(version.seconds, _line(version))
             if log is not None:
                 print(json.dumps(version.as_json()), file=log, flush=True)
 
         course = learn(
             sheet,
             options.memory,
-            60 * options.minutes,
+            total,
             min(options.cores or available, available),
             options.cluster,
             stop,
@@ -91,10 +94,9 @@ def run(options: argparse.Namespace) -> tuple[int, object]:
 
 def _line(version: Version) -> str:
     """Returns a line for a person."""
-    minutes, seconds = divmod(round(version.seconds), 60)
     one, helpers = version.figures, f", {version.helpers} helpers" if version.helpers else ""
     return (
-        f"{minutes}:{seconds:02}  version {version.generation}: {one.points:g} of {one.played} points against the one "
+        f"version {version.generation}: {one.points:g} of {one.played} points against the one "
         f"before{', which stays' if not one.better else ''}, for {one.nodes:.2f} times its nodes; loss {one.loss:.4f}, "
         f"held out {one.held_out:.4f}; {version.matches} matches, {one.depth} plies{helpers}"
     )

@@ -37,6 +37,11 @@ def add_series_options(parser: argparse.ArgumentParser, plies: Callable[[str], i
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of openings and random moves (default: %(default)s)"
     )
+    add_log_option(parser)
+
+
+def add_log_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that names the log of a series of matches."""
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="add matches to this file (JSON lines), and play none that is in it"
     )
@@ -51,9 +56,14 @@ def shown_series(log: Path | None) -> Iterator[SeriesWatcher]:
         with progress() as watcher:
             yield watcher
     except KeyboardInterrupt:
-        if log is not None:
-            print(f"the same command goes on from {log}", file=sys.stderr)
+        tell_to_go_on(log)
         raise
+
+
+def tell_to_go_on(log: Path | None) -> None:
+    """Tells how an interrupted series goes on, if it has a log."""
+    if log is not None:
+        print(f"the same command goes on from {log}", file=sys.stderr)
 
 
 def executor(options: argparse.Namespace, jobs: int | None, default: int) -> Executor:

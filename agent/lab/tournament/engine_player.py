@@ -22,7 +22,6 @@ from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import native_factories, plugged_in
 from agent.search.team import Team
 from agent.search.tree import engine as tree
-from agent.search.tree.assistant import TreeSetting
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
 
@@ -37,7 +36,6 @@ ENGINES: dict[str, Maker] = {
     "native": _native,
     "general": on_lean(general.make_engine),
     "tree": on_lean(tree.make_engine),
-    "playouts": on_lean(partial(tree.make_engine, judging=False)),
     "montecarlo": MonteCarlo,
     "plain": make_plain_engine,
 }
@@ -45,9 +43,6 @@ ENGINES: dict[str, Maker] = {
 
 WITH_HELPERS: dict[str, Callable[[CircuitMachine, int, Team], Engine | None]] = {
     "general": lambda machine, role, team: on_lean(partial(general.make_engine, team=team))(machine, role),
-    "tree": lambda machine, role, team: on_lean(partial(tree.make_engine, team=team, setting=TreeSetting()))(
-        machine, role
-    ),
 }
 """Engines that can search with helpers of a Ray cluster: with two helpers, the name is `general+2`."""
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import csv
 import statistics
-import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.progress import Progress
-
-from agent.console import console, shows_progress
 from agent.errors import InputError
-from agent.lab.tables import print_table, progress_bar
+from agent.lab.progress import Progress, shown_progress
+from agent.lab.tables import print_table
 from agent.lab.tally import Tally
 from agent.lab.tournament.results import MatchResult, Pairing
 from agent.lab.tournament.series import SeriesWatcher
@@ -26,65 +23,38 @@ MAX_PLACES = 16
 
 @contextmanager
 def progress() -> Iterator[SeriesWatcher]:
-    """Shows the progress of a tournament and the time left: a bar on a terminal, else a line per match."""
-    if not shows_progress():
-        yield _Lines()
-        return
-    with progress_bar(console(stderr=True)) as bar:
-        yield _Bar(bar)
+    """Shows the progress of a tournament."""
+    with shown_progress() as shown:
+        yield _SeriesProgress(shown)
 
 
-class _Bar(SeriesWatcher):
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-        self._task = bar.add_task("setting up", total=None)
+class _SeriesProgress(SeriesWatcher):
+    def __init__(self, shown: Progress) -> None:
+        self._shown = shown
         self._running: dict[str, Pairing] = {}
 
     def begins(self, sheets: Sequence[Sheet], matches: int, known: Collection[MatchResult]) -> None:
-        # The time left is estimated from the matches that this run plays.
-        self._bar.reset(self._task, total=matches - len(known), description="matches")
+        self._shown.tell(f"{matches} matches" + (f", {len(known)} of them in the log already" if known else ""))
+        self._shown.begins("matches", matches, len(known))
 
     def started(self, pairing: Pairing, place: str) -> None:
         # A match that was lost elsewhere is not under way there any more.
         self._running = {where: what for where, what in self._running.items() if what != pairing}
         self._running[place] = pairing
-        shown = [f"{where}: {name(what)}" for where, what in self._running.items()]
-        if len(shown) > MAX_PLACES:
-            shown[MAX_PLACES:] = [f"and on {len(shown) - MAX_PLACES} more"]
-        self._bar.update(self._task, description="\n".join(["matches", *shown]))
+        lines = [f"{where}: {name(what)}" for where, what in self._running.items()]
+        if len(lines) > MAX_PLACES:
+            lines[MAX_PLACES:] = [f"and on {len(lines) - MAX_PLACES} more"]
+        self._shown.under_way(["matches", *lines])
 
     def ended(self, result: MatchResult, place: str) -> None:
         self._running.pop(place, None)
-        self._bar.console.print(describe(result, place))
-        self._bar.advance(self._task)
+        self._shown.advances(describe(result, place))
 
     def lost(self, pairing: Pairing, reason: str) -> None:
-        self._bar.console.print(describe_loss(pairing, reason))
+        self._shown.tell(describe_loss(pairing, reason))
 
     def tell(self, line: str) -> None:
-        self._bar.console.print(line)
-
-
-class _Lines(SeriesWatcher):
-    def __init__(self) -> None:
-        self._begin = time.monotonic()
-        self._matches = self._known = self._played = 0
-
-    def begins(self, sheets: Sequence[Sheet], matches: int, known: Collection[MatchResult]) -> None:
-        self._matches, self._known = matches, len(known)
-        print(f"{matches} matches" + (f", {len(known)} of them in the log already" if known else ""), flush=True)
-
-    def ended(self, result: MatchResult, place: str) -> None:
-        self._played += 1
-        done = self._known + self._played
-        left = (time.monotonic() - self._begin) / self._played * (self._matches - done)
-        print(f"{done}/{self._matches}  {describe(result, place)}  ({duration(left)} left)", flush=True)
-
-    def lost(self, pairing: Pairing, reason: str) -> None:
-        print(describe_loss(pairing, reason), flush=True)
-
-    def tell(self, line: str) -> None:
-        print(line, flush=True)
+        self._shown.tell(line)
 
 
 def name(pairing: Pairing) -> str:
@@ -107,16 +77,6 @@ def describe(result: MatchResult, place: str) -> str:
     stalled = "; stalled" if result.outcome != "finished" else ""
     errors = f"; errors of players: {len(result.errors)}" if result.errors else ""
     return f"{result.game}, round {result.round}: {seats}{stalled}{errors} [{place}]"
-
-
-def duration(seconds: float) -> str:
-    """Returns a time in its two largest units."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def show(standings: Standings) -> None:

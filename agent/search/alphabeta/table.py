@@ -11,12 +11,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.memory import memory_part
+
 BUCKET = 4
+
+MEMORY_SHARE = 1 / 16
+"""Most of the memory that a table takes."""
 
 
 def new_table(megabytes: int) -> NDArray[np.uint64]:
     """Returns an empty table (uint64[entries, 2]) of at most that size; the number of entries is a power of two."""
-    entries = 1 << max(10, ((megabytes << 20) // 16).bit_length() - 1)
+    entries = 1 << max(10, (memory_part(megabytes << 20, MEMORY_SHARE) // 16).bit_length() - 1)
     return np.zeros((entries, 2), np.uint64)
 
 

@@ -1,8 +1,8 @@
 """Choice between alpha-beta and tree search for a game of two, while the start clock runs and between turns.
 
-`preparation` has an evaluation learnt, or recalls that of earlier matches (`recollection`), and plays trial matches on
-very short clocks (`match_series`): alpha-beta against tree search (`trial`), and tree search against its `variants`,
-which `tree_choice` selects with `guided_playouts`. `general` is the engine.
+`preparation` has an evaluation learnt, or recalls that of earlier matches (`recollection`), and plays `trials` of
+alpha-beta against tree search on very short clocks. `guided_playouts` tells how tree search's playouts draw their
+moves. `general` is the engine.
 """
 
 from __future__ import annotations

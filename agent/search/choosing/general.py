@@ -22,7 +22,6 @@ from agent.search.learning.memory import SheetMemory
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.subgames import SubgameSearch
 from agent.search.team import Team
-from agent.search.tree.assistant import TreeSetting
 from agent.search.tree.engine import TreeSearch, tree_memory
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.subgames import find_subgames
@@ -70,9 +69,7 @@ class GeneralSearch(Engine):
         threads = threads or len(os.sched_getaffinity(0))
         self._machine, self._role = machine, role
         self._team = team
-        self._tree = TreeSearch(
-            machine, role, threads=threads, seed=random.getrandbits(63), team=team, setting=TreeSetting(), **options
-        )
+        self._tree = TreeSearch(machine, role, threads=threads, seed=random.getrandbits(63), **options)
         self._alpha_beta: AlphaBetaSearch | None = None
         self._threads = threads
         self._preparation = Preparation(
@@ -167,7 +164,7 @@ class GeneralSearch(Engine):
             except CannotSearchError:
                 pass
         self.name, self.reason = self._tree.name, self._tree_reason()
-        preparation.trees.tune(self._tree)
+        self._tree.draw(preparation.draws)
         proven: Opinion | None = None
 
         def take(opinion: Opinion) -> None:

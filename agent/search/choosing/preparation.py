@@ -7,17 +7,14 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.choosing.match_series import TRIAL_MEMORY
+from agent.search.choosing.guided_playouts import gain_by_averages
 from agent.search.choosing.recollection import Recollection
-from agent.search.choosing.tree_choice import TreeChoice
-from agent.search.choosing.trial import CLEAR_LEAD, DECISIVE_LEAD, Trials
-from agent.search.choosing.variants import VariantTrials
+from agent.search.choosing.trials import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials
 from agent.search.engine import StopFlag, limited
 from agent.search.evaluation import fit
 from agent.search.evaluation.features import Features, find_features
@@ -31,6 +28,8 @@ from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSear
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
 from agent.search.team import Team
+from agent.search.tree.engine import TreeSearch
+from agent.search.tree.move_averages import DRAWS
 from games.gdl.running.machine import CircuitMachine
 from games.gdl.running.serialise import serialise, widen
 from games.machine import State
@@ -42,17 +41,12 @@ FIT_SHARE = 0.08
 PARTS = ((0.2, 0.12), (0.3, 0.18))
 """Shares of the time for learning, and for matches against tree search after it, in two parts: a clear result of the
 first makes the second needless (see docs/experiments.md)."""
-FORESIGHT_SHARE, FORESIGHT_SECONDS = 0.1, 0.5
-"""Share of the time for learning, and limit on the seconds, for comparing the evaluation's foresight with playouts."""
-FORESIGHT_POINTS, MOST_PRIOR = 10.0, 3.0
-"""Points of lead expected per unit of correlation by which the evaluation beats playouts, and their limit (see
-docs/experiments.md)."""
-VARIANTS_SHARE, VARIANTS_END = 0.5, 0.9
-"""Share of the time for matches of tree search against itself, and the latest end as a share of the whole time."""
-VARIANT_MATCHES = 6
-"""Variant matches to fit into the time: more matches tell more than longer ones."""
-GAIN_SHARE = 0.08
-"""Share of the time for expectations of variants."""
+GAIN_SHARE, GAIN_SECONDS, LEAST_GAIN_SECONDS = 0.08, 1.0, 0.1
+"""Share of the time for measuring the gain of move averages, and limits on the seconds. In gomoku on 15x15 cells 0.55
+shows after 0.4 s, 0.65 later."""
+MUCH_GAIN = 0.6
+"""Gain, as a share of all points, from which playouts choose by move averages: they bring 75 and 79 % of the points
+above it, 48 % below (see docs/experiments.md)."""
 FEW_GENERATIONS = 3
 """Least number of learnt evaluations worth trusting."""
 MANY_GENERATIONS = 32
@@ -94,14 +88,16 @@ class Preparation:
         """Whether alpha-beta can play the game; None until known."""
         self._told: tuple[int, bool] | None = None
         """Generations and preference as last logged."""
-        self.trees = TreeChoice(machine, threads=threads, random=self._random)
-        """Choice of variants of tree search."""
+        self.draws = 1
+        """Moves that playouts of tree search draw to play the best of (see `TreeSearch.draw`)."""
+        self._measured = False
+        """Whether the gain of move averages is known."""
         self.trials = Trials(
-            machine, self._alpha_beta_for_trials, self.trees.make, threads=threads, random=self._random
+            machine, self._alpha_beta_for_trials, self._tree_for_trials, threads=threads, random=self._random
         )
         # Weights of patterns have no keys.
         known = memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None
-        self._recollection = Recollection(known, self.trials, self.trees.variants)
+        self._recollection = Recollection(known, self.trials)
         self._improved = 0
         """Number of `improve`'s steps."""
 
@@ -164,18 +160,9 @@ class Preparation:
 
     @property
     def undecided(self) -> bool:
-        """Whether more matches may change the choice between the searches, or between variants of a tree search that
-        plays."""
-        return self._choice_undecided or bool(self._undecided_variants)
-
-    @property
-    def _choice_undecided(self) -> bool:
-        return bool(self.suits) and self.evaluation is not None and self.trials.undecided
-
-    @property
-    def _undecided_variants(self) -> list[VariantTrials]:
-        known = self.suits is not None and not self.trials.too_slow
-        return self.trees.undecided if known and not self.prefers_alpha_beta else []
+        """Whether more matches may change the choice, or it is not known how tree search's playouts draw."""
+        alpha_beta = bool(self.suits) and self.evaluation is not None and self.trials.undecided
+        return alpha_beta or not (self._measured or self.prefers_alpha_beta)
 
     def run(self, state: State, seconds: float, stop: StopFlag, *, trial: bool = True) -> None:
         """Does the remaining work in about that many seconds; ends within a second after `stop`.
@@ -233,20 +220,12 @@ class Preparation:
             self.suits = False
 
     def _run(self, state: State, seconds: float, stop: StopFlag, *, trial: bool) -> None:
-        begin = time.monotonic()
         if self.suits is None:
             self.suits = self._examine()
         # Before the trials: alpha-beta must face tree search as it would play.
-        self._expect(GAIN_SHARE * seconds, stop)
+        self._choose_draws(GAIN_SHARE * seconds, stop)
         if self.suits:
             self._prepare_alpha_beta(state, seconds, stop, trial=trial)
-        if trial:
-            end = min(time.monotonic() + VARIANTS_SHARE * seconds, begin + VARIANTS_END * seconds)
-            undecided = self._undecided_variants
-            for i, trials in enumerate(undecided):
-                if not stop[0]:
-                    now = time.monotonic()
-                    self._try_variant(trials, now + (end - now) / (len(undecided) - i), stop)
         self._tell()
         self._keep()
 
@@ -274,12 +253,10 @@ class Preparation:
             self._learn(state, begin + (FIT_SHARE + sum(map(sum, PARTS))) * seconds - time.monotonic(), stop)
 
     def _improve(self, stop: StopFlag) -> None:
-        self._expect(math.inf, stop)
+        self._choose_draws(GAIN_SECONDS, stop)
         works: list[Callable[[], None]] = []
-        if self._choice_undecided:
+        if self.trials.undecided and self._learner is not None and self.suits:
             works.append(lambda: self._try_out(math.inf, stop, DECISIVE_LEAD))
-        for trials in self._undecided_variants:
-            works.append(partial(self._try_variant, trials, math.inf, stop))
         if self._learner is not None and self.suits and (self.immature or self._ignorant or not works):
             works.append(lambda: self._learn(self._machine.initial(), math.inf, stop))
         if works:
@@ -288,19 +265,16 @@ class Preparation:
         self._tell()
         self._keep()
 
-    def _expect(self, seconds: float, stop: StopFlag) -> None:
-        """Estimates the gain of variants for about that many seconds at most, if they matter."""
-        if self._undecided_variants:
-            self.trees.expect(seconds, stop)
-
-    def _try_variant(self, trials: VariantTrials, end: float, stop: StopFlag) -> None:
-        """Tries a variant of tree search until `end` (`time.monotonic`) at most; does nothing if the time is too short
-        for a few matches."""
-        seconds = self.trials.time_for_a_move(VARIANT_MATCHES, end, stop)
-        # The measurement may have shown that tree search is too slow.
-        if seconds > 0.0 and trials in self._undecided_variants:
-            with limited(stop, end - time.monotonic()) as halt:
-                self.trees.try_out(trials, seconds, halt)
+    def _choose_draws(self, seconds: float, stop: StopFlag) -> None:
+        """Measures once the gain of move averages, for about that many seconds at most, where tree search may play."""
+        if self._measured or self.prefers_alpha_beta or seconds < LEAST_GAIN_SECONDS:
+            return
+        seconds = min(seconds, GAIN_SECONDS)
+        gain = gain_by_averages(self._tree_for_trials, self._machine.initial(), seconds, stop, self._random)
+        self._measured = not stop[0]
+        if gain is not None:
+            self.draws = DRAWS if gain >= MUCH_GAIN else 1
+            log.info("tree search: %+.2f of the points by move averages in playouts", gain)
 
     def _tell(self) -> None:
         """Logs the results if they are new."""
@@ -310,14 +284,12 @@ class Preparation:
         if news != self._told:
             self._told = news
             log.info(
-                "alpha-beta: %d generations, %d of them better, from %d matches; "
-                "%.1f of %d points against tree search, %+.1f ahead by what it foresees",
+                "alpha-beta: %d generations, %d of them better, from %d matches; %.1f of %d points against tree search",
                 self._learner.generations,
                 self._learner.accepted,
                 self._learner.matches,
                 self.trials.points,
                 self.trials.matches,
-                self.trials.prior,
             )
 
     def _recall(self) -> None:
@@ -398,15 +370,8 @@ class Preparation:
         if self._learner.lacking:
             # Hours of learning are not improved in seconds.
             return
-        looking = min(FORESIGHT_SHARE * seconds, FORESIGHT_SECONDS)
-        with limited(stop, seconds - looking) as halt:
+        with limited(stop, seconds) as halt:
             self._learner.run(self._root(state), halt)
-        foresight = self._learner.foresight
-        foresight.play_out(looking, stop)
-        if self.searched is self._machine:
-            # Else tree search plays another game, in which both choose at once.
-            expected = FORESIGHT_POINTS * foresight.advantage
-            self.trials.prior = min(max(expected, -MOST_PRIOR), MOST_PRIOR)
 
     def _root(self, state: State) -> NDArray[np.uint64]:
         """Returns a packed state of `searched`."""
@@ -424,6 +389,10 @@ class Preparation:
             self.trials.play(roles, end, stop, lead)
         except CannotSearchError:
             self.suits = False
+
+    def _tree_for_trials(self, role: int, random: Random) -> TreeSearch:
+        seed = random.getrandbits(63)
+        return TreeSearch(self._machine, role, threads=1, memory_bytes=TRIAL_MEMORY, draws=self.draws, seed=seed)
 
     def _alpha_beta_for_trials(self, role: int) -> AlphaBetaSearch:
         return self.alpha_beta(role, threads=1, megabytes=TRIAL_MEMORY >> 20)

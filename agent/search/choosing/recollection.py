@@ -4,18 +4,15 @@ fails."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from agent.search.choosing.trial import Trials
-from agent.search.choosing.variants import VariantTrials
+from agent.search.choosing.trials import Trials
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.learner import Experience, Learner
 from agent.search.learning.memory import MemoryEntry, SheetMemory
-from agent.search.learning.trial_points import NO_MATCHES
 from games.gdl.running.machine import CircuitMachine
 
 log = logging.getLogger(__name__)
@@ -36,10 +33,10 @@ class Recalled(NamedTuple):
 class Recollection:
     """The memory of a game during one preparation."""
 
-    def __init__(self, memory: SheetMemory | None, trials: Trials, variants: Sequence[VariantTrials]) -> None:
+    def __init__(self, memory: SheetMemory | None, trials: Trials) -> None:
         """Without a memory, nothing is recalled or kept."""
         self._memory = memory
-        self._trials, self._variants = trials, variants
+        self._trials = trials
         self._entry: MemoryEntry | None = None
         """The entry recalled."""
         self._kept = (0, 0, 0)
@@ -50,17 +47,13 @@ class Recollection:
         """Evaluations learnt one after the other up to the recalled one; 0 without one."""
         return self._entry.generations if self._entry is not None else 0
 
-    @property
-    def _trial_matches(self) -> int:
-        return self._trials.matches + sum(one.matches for one in self._variants)
-
     def drop(self) -> None:
         """Recalls and keeps nothing from now on."""
         self._memory = None
 
     def recall(self, machine: CircuitMachine, random: Random) -> Recalled | None:
-        """Returns the stored knowledge of the game; trial matches of all kinds continue from the stored results. None
-        if there is nothing, or nothing that fits."""
+        """Returns the stored knowledge of the game; trial matches continue from the stored results. None if
+        there is nothing, or nothing that fits."""
         memory, fluents = self._memory, machine.game.fluents
         try:
             entry = memory.read() if memory is not None else None
@@ -77,9 +70,7 @@ class Recollection:
             return None
         self._entry = entry
         self._trials.recall(entry.trials)
-        for one in self._variants:
-            one.recall(entry.variants.get(one.variant.name, NO_MATCHES))
-        self._kept = entry.generations, self._trial_matches, 0
+        self._kept = entry.generations, self._trials.matches, 0
         log.info(
             "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
             entry.generations,
@@ -94,7 +85,7 @@ class Recollection:
         if self._memory is None:
             return
         generations = self.generations + learner.generations
-        news = generations, self._trial_matches, learner.matches
+        news = generations, self._trials.matches, learner.matches
         if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
             return
         earlier = self._entry.matches if self._entry is not None else 0
@@ -107,7 +98,6 @@ class Recollection:
                 generations=generations,
                 matches=earlier + learner.matches,
                 trials=self._trials.tally,
-                variants={one.variant.name: one.tally for one in self._variants},
             )
             self._kept = news
         except Exception as error:

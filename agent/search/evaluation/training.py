@@ -45,6 +45,10 @@ class Patterns(NamedTuple):
     pairs: Pairs
     """Their rows of weights are features."""
 
+    def most(self) -> int:
+        """Returns the most features that a state can list: conjunctions may share theirs, and list it once each."""
+        return len(self.feature) + len(self.pairs.row) + 2 * len(self.conjunctions.far)
+
 
 class Weights(NamedTuple):
     """A network's numbers, or a number for each; see `NetworkEvaluation`."""
@@ -184,7 +188,7 @@ class Trainer:
         self._patterns = patterns_of(features)
         self._random = np.random.default_rng(seed)
         self._images = images
-        self._found = np.zeros(len(self._patterns.feature) + features.n + len(self._patterns.pairs.row), np.int32)
+        self._found = np.zeros(self._patterns.most(), np.int32)
         self._sums = np.zeros(COLUMNS, np.float32)
         self._states = np.zeros((most, words), np.uint64)
         self._movers = np.zeros(most, np.int8)

@@ -2,6 +2,6 @@
 
 The fit to random play comes first (`first_evaluation`). `selfplay` plays matches, `lessons` draws positions and targets
 from them, also on helpers (`actors`), and `learner` fits the evaluation to these. `pace` sets number and depth of the
-matches, `ties` the weights shared by symmetry. `foresight` compares the evaluation with playouts, and `memory` keeps it
-for later matches of the game.
+matches, `ties` the weights shared by symmetry. `memory` keeps the evaluation for
+later matches of the game.
 """

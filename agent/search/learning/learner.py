@@ -24,7 +24,6 @@ from agent.search.evaluation.features import Features
 from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.evaluation.training import MOST_ODDS, Trainer
 from agent.search.learning.actors import Actors
-from agent.search.learning.foresight import Foresight
 from agent.search.learning.lessons import Lesson, LessonTable
 from agent.search.learning.pace import FEWEST_MATCHES, MATCHES, LearningPace
 from agent.search.learning.ties import Ties, views_of
@@ -130,8 +129,6 @@ class Learner:
         self._trainer = Trainer(features, machine.words, most, seed, views_of(features, symmetries))
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
-        self.foresight = Foresight(machine, seed)
-        """Results expected of matches before learning from them."""
         self._pace = LearningPace(earlier)
         self._candidate: NetworkEvaluation | None = None
         """Being tried out; kept when stopped."""
@@ -307,10 +304,6 @@ class Learner:
         )
         expected = self._trainer.expected(self.evaluation, states, movers)
         self._held_out = _cross_entropy(expected, targets)
-        ends = np.cumsum([len(lesson.states) for lesson in lessons])
-        # One position of each match: the others have the same result.
-        some = ends - 1 - self._random.integers(0, [len(lesson.states) for lesson in lessons])
-        self.foresight.add(states[some], expected[some], np.array([lesson.result for lesson in lessons]))
         self._trainer.add(states, movers, targets)
         if self.evaluation.linear:
             chosen = np.sort(self._random.permutation(len(states))[: SAMPLES * len(lessons)])

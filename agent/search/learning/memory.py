@@ -21,7 +21,7 @@ import tempfile
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -42,7 +42,7 @@ from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-VERSION = 7
+VERSION = 8
 """Version of the files; to be increased when the meaning of their content changes, also that of features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
@@ -92,8 +92,6 @@ class MemoryEntry:
     """Result of alpha-beta against tree search."""
     positions: Positions = Positions()
     """Positions for the next fit."""
-    variants: Mapping[str, TrialPoints] = field(default_factory=dict)
-    """Results of tree search's variants against plain tree search, by name."""
 
 
 class Store:
@@ -202,7 +200,7 @@ class SheetMemory:
         entry = self._store.read(self._form.digest)
         if entry is None:
             entry = self._store.read_relative(self._form.digest.partition("-")[0])
-            entry = entry and replace(entry, trials=NO_MATCHES, variants={})
+            entry = entry and replace(entry, trials=NO_MATCHES)
         return entry
 
     def pairs(self, entry: MemoryEntry, fluents: Sequence[Term]) -> NDArray[np.int32]:
@@ -266,7 +264,6 @@ class SheetMemory:
         generations: int,
         matches: int,
         trials: TrialPoints,
-        variants: Mapping[str, TrialPoints] | None = None,
     ) -> None:
         """Stores an evaluation and its record (see `MemoryEntry`) for later matches. Raises `OSError`."""
         if self._form is None:
@@ -286,7 +283,6 @@ class SheetMemory:
             matches,
             trials,
             positions,
-            variants or {},
         )
         self._store.write(self._form.digest, entry)
 
@@ -342,7 +338,6 @@ def _encode(digest: str, entry: MemoryEntry) -> bytes:
         "matches": entry.matches,
         "points": entry.trials.points,
         "trials": entry.trials.matches,
-        "variants": {name: list(tally) for name, tally in entry.variants.items()},
         "rows": {f"{key:016x}": b64encode(row).decode() for key, row in entry.rows.items()},
         "base": b64encode(entry.base).decode(),
         "outputs": b64encode(entry.outputs).decode(),
@@ -379,11 +374,10 @@ def _decode(content: bytes, digest: str) -> MemoryEntry:
     if min(generations, matches) < 0:
         raise ValueError("counts out of bounds")
     trials = TrialPoints(float(data["points"]), int(data["trials"]))
-    variants = {name: TrialPoints(float(points), int(n)) for name, (points, n) in data["variants"].items()}
-    if not all(0 <= tally.points <= tally.matches for tally in (trials, *variants.values())):
+    if not 0 <= trials.points <= trials.matches:
         raise ValueError("points out of bounds")
     positions = _decode_positions(data["positions"])
-    return MemoryEntry(rows, base, outputs, generations, matches, trials, positions, variants)
+    return MemoryEntry(rows, base, outputs, generations, matches, trials, positions)
 
 
 def _decode_positions(data: Any) -> Positions:

@@ -8,7 +8,6 @@ from typing import Any
 from agent.search.engine import Limit, Report, StopFlag
 from agent.search.planning.plan import NOTHING, Bound, Plan
 from agent.search.planning.process import PlannerProcess
-from agent.search.team import Setting, Team
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term
@@ -69,10 +68,8 @@ class PuzzleSearch(TreeSearch):
         self._planner.close()
 
 
-def make_engine(
-    machine: StateMachine, role: int, team: Team | None = None, setting: Setting | None = None
-) -> PuzzleSearch | None:
+def make_engine(machine: StateMachine, role: int) -> PuzzleSearch | None:
     """The engine for a compiled game of one player; None for any other."""
     if isinstance(machine, CircuitMachine) and len(machine.roles) == 1:
-        return PuzzleSearch(machine, role, team=team, setting=setting)
+        return PuzzleSearch(machine, role)
     return None

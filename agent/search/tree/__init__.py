@@ -3,13 +3,11 @@
 The tree: `store` (nodes, edges, transpositions), `proofs`, `compaction`, and the `lock` of threads that share it.
 
 The search: `kernels`, put together from `batch` and `descent` (selection; `regret` where several roles choose at once),
-`expansion` and `backup`, in one thread's `workspace`. Playouts use `decisive` moves and `move_averages`; where a linear
-evaluation is fitted (`agent.search.evaluation`), it replaces long playouts.
+`expansion` and `backup`, in one thread's `workspace`. Playouts use `decisive` moves and `move_averages`.
 
 One-player games: `breadth` enumerates states, `best_lines` keeps the best matches.
 
 The engine: `scheduler` shares each thread's time, `root_policy` picks the move, `variation` shows the expected line.
-`root_parallelism` adds up the trees of helpers, which run an `assistant`.
 """
 
 from __future__ import annotations

@@ -12,20 +12,16 @@ from agent.search.tree.move_averages import note_moves
 from agent.search.tree.proofs import note_proven_child, prove
 from agent.search.tree.regret import EXPLORED, add_regrets
 from agent.search.tree.store import MIXED, N_PLAYOUTS, OPEN, choosers
-from agent.search.tree.workspace import ACTIVE, HELD, MAX_DEPTH, N_FREE
+from agent.search.tree.workspace import HELD, MAX_DEPTH, N_FREE
 from games.bits.inner import inner_kernel, step
 from games.bits.locks import fence
 from games.bits.words import lowest, popcount
 from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import NARROW, ONE, ZERO, evaluate
-from games.gdl.running.layout import FIRST_FLUENT
 
 AMAF_VISITS = 200.0
 """Visits at which a node's all-moves-as-first values freeze, as a multiple of RAVE's equivalence parameter: by then
 most moves are judged by their own results."""
-
-UNDER_WAY, FINISHED = np.int64(0), np.int64(1)
-"""The two matches of a lane. NumPy integers: for each plain number Numba would compile another kernel."""
 
 NO_EDGE, NO_TRAIL = np.int32(-1), np.int32(0)
 """Arguments of `note_best_line` for a match that ended in the tree."""
@@ -183,20 +179,19 @@ def _sort_goals(lanes, which, roles):
 
 
 @inner_kernel()
-def add_results(role_start, tree, lanes, which, path, played, parameters):
-    """Counts the matches of the lanes in `which` (a word), with goals `lanes.lane_goals`.
+def add_results(role_start, tree, lanes, which, parameters):
+    """Counts the finished matches of the lanes in `which` (a word), with goals `lanes.lane_goals`.
 
     They count at the edges by which they left the tree, and at their descents, which are backed up once complete.
-    `path` picks one of the lanes' two matches, `UNDER_WAY` or `FINISHED`; `played` (uint64[moves]) has its moves.
     `role_start` is that of `CircuitPrograms`.
     """
-    descents, descent_of = lanes.descents, lanes.descent
+    descents, descent_of, played = lanes.descents, lanes.descent, lanes.held_played
     amaf = parameters.rave_equivalence > 0.0
     rest = which
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        match = np.int64(lanes.current[lane]) ^ path
+        match = 1 - np.int64(lanes.current[lane])
         descent = descent_of[match, lane]
         descents.lanes[descent] |= ONE << np.uint64(lane)
         descents.missing[descent] -= 1
@@ -216,7 +211,7 @@ def add_results(role_start, tree, lanes, which, path, played, parameters):
     rest = which
     while rest != ZERO:
         lane = lowest(rest)
-        descent = descent_of[np.int64(lanes.current[lane]) ^ path, lane]
+        descent = descent_of[1 - np.int64(lanes.current[lane]), lane]
         together = descents.lanes[descent]
         descents.lanes[descent] = ZERO
         rest &= ~together
@@ -273,37 +268,5 @@ def collect(programs, tree, lanes, parameters):
             trail, size = lanes.trail[match, lane], lanes.trail_size[match, lane]
             line, best_goal = lanes.best_line, lanes.best_goal
             note_best_line(tree.edge, lanes.descents, line, best_goal, descent, edge, trail, size, goal)
-    add_results(programs.role_start, tree, lanes, held, FINISHED, lanes.held_played, parameters)
+    add_results(programs.role_start, tree, lanes, held, parameters)
     lanes.mask[HELD] = ZERO
-
-
-@step
-def judge_lanes(programs, tree, lanes, parameters, due):
-    """Backs up the linear evaluation of the states in the lanes of `due` (a word) and ends their matches."""
-    roles = tree.stats.shape[1]
-    weights, sums = parameters.judge_weights, lanes.lane_goals
-    for lane in range(64):
-        for role in range(roles):
-            sums[lane, role] = parameters.judge_bias[role]
-    for f in range(len(weights)):
-        rest = lanes.slots[FIRST_FLUENT + f] & due
-        while rest != ZERO:
-            lane = lowest(rest)
-            rest &= rest - ONE
-            for role in range(roles):
-                sums[lane, role] += weights[f, role]
-    rest = due
-    while rest != ZERO:
-        lane = lowest(rest)
-        rest &= rest - ONE
-        for role in range(roles):
-            # Squashed: a judged state never reaches the best goal.
-            worst, best = parameters.worst_goal[role], parameters.best_goal[role]
-            half = max(0.5 * (best - worst), 1e-3)
-            middle = worst + half
-            sums[lane, role] = middle + half * np.tanh((sums[lane, role] - middle) / half)
-        lanes.playout_counts[0] += 1.0
-    add_results(programs.role_start, tree, lanes, due, UNDER_WAY, lanes.played, parameters)
-    for move in range(len(lanes.played)):
-        lanes.played[move] &= ~due
-    lanes.mask[ACTIVE] &= ~due

@@ -98,17 +98,6 @@ class BestLines:
             return None
         return BestLine(int(workspace.best_line[1]), float(workspace.best_goal[0]), self.solved)
 
-    def best_whole(self) -> tuple[tuple[int, ...], float] | None:
-        """Indices of all moves of the best line, and its goal (0..1); None while there is none. Thread-safe."""
-        added, goal = self._added
-        workspace = max(self._workspaces, key=lambda workspace: float(workspace.best_goal[0]))
-        if added and goal >= workspace.best_goal[0]:
-            return added, goal
-        # A kernel may be writing another line: it is empty then.
-        goal, size = float(workspace.best_goal[0]), int(workspace.best_line[0])
-        moves = tuple(workspace.best_line[1 : size + 1].tolist())
-        return (moves, goal) if goal >= 0 and size > 0 and workspace.best_line[0] == size else None
-
     @property
     def solved(self) -> bool:
         """Whether the best line is proven to be the best possible."""

@@ -11,15 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.engine import Engine, Limit, Opinion, Report, Score, StopFlag
-from agent.search.evaluation import fit
-from agent.search.team import Setting, Team
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.compaction import forget_least_visited, keep_reachable
 from agent.search.tree.decisive.finding import decisive_moves_of
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.move_averages import fade, forget
-from agent.search.tree.root_parallelism import Judgement, RootParallelism, RootReport, report_of
 from agent.search.tree.root_policy import choose, read_root
 from agent.search.tree.scheduler import Scheduler
 from agent.search.tree.store import (
@@ -65,10 +62,8 @@ class TreeSearch(Engine):
     """Monte-Carlo tree search on a compiled game, for any number of roles.
 
     `threads` is the number of cores if it is None; `memory_bytes` (None: `tree_memory()`) bounds the tree (and a
-    quarter of it the enumeration of a one-player game); without `judging` leaves are always played out, unless
-    `judge_by` says otherwise; `draws` is as for `draw`. With `timeless`, one thread and a seed, nothing depends on the
-    machine's speed in searches by number of nodes; it learns by calls of `learn` only. A `team` searches the
-    same root elsewhere, as the `setting` says.
+    quarter of it the enumeration of a one-player game); `draws` is as for `draw`. With `timeless`, one thread
+    and a seed, nothing depends on the machine's speed in searches by number of nodes.
     """
 
     name = "tree search"
@@ -81,12 +76,9 @@ class TreeSearch(Engine):
         *,
         threads: int | None = None,
         memory_bytes: int | None = None,
-        judging: bool = True,
         draws: int = 1,
         timeless: bool = False,
         seed: int | None = None,
-        team: Team | None = None,
-        setting: Setting | None = None,
     ) -> None:
         self._machine = machine
         self._role = role
@@ -109,16 +101,10 @@ class TreeSearch(Engine):
             worst_goal=np.array([w[0] / 100 for w in worths]),
             random_role=next((i for i, role in enumerate(roles) if is_random_role(role)), -1),
             rave_equivalence=RAVE_EQUIVALENCE,
-            horizon=np.full(1, -1),
-            judge_weights=np.zeros((len(machine.game.fluents), len(roles)), np.float32),
-            judge_bias=np.zeros(len(roles)),
             draws=np.ones(len(roles), np.int64),
             decisive=decisive,
         )
         self.draw(draws)
-        trainer = None
-        if judging and len(roles) > 1 and len(machine.game.fluents) <= fit.MAX_FLUENTS:
-            trainer = fit.EvaluationTrainer(machine, self._random.getrandbits(63))
         enumeration = BreadthFirst(machine, memory_bytes // 4) if len(roles) == 1 else None
         self.lines = BestLines(self._workspaces, self._parameters, enumeration)
         self._scheduler = Scheduler(
@@ -126,14 +112,11 @@ class TreeSearch(Engine):
             self._tree,
             self._workspaces,
             self._parameters,
-            trainer=trainer,
             enumeration=enumeration,
             lines=self.lines,
             random=self._random,
-            timeless=timeless,
         )
         self._moves = [move for moves in machine.game.moves for move in moves]
-        self._parallelism = RootParallelism(team, setting, self._parameters)
         self._choice_seed = Random(seed).getrandbits(63)
         self._growing = True
         """Whether forgetting makes room in a full tree."""
@@ -146,7 +129,7 @@ class TreeSearch(Engine):
 
     @property
     def playouts(self) -> int:
-        """Playouts finished so far, including those that an evaluation cut short."""
+        """Playouts finished so far."""
         return sum(int(workspace.playout_counts[0]) - 1 for workspace in self._workspaces)
 
     # -- the engine contract ------------------------------------------------------------------------------------------
@@ -187,36 +170,19 @@ class TreeSearch(Engine):
             report(self._opinion())
             self._scheduler.scale_exploration(stop)
         end = None if limit.nodes is None else int(self._tree.counts[N_PLAYOUTS]) + limit.nodes
-        with self._parallelism.asked(self._machine.unpack(self._tree.state[root])):
-            while self._search_with_all_threads(stop, report, end):
-                forget_least_visited(self._tree)
-                # Where hardly anything can be forgotten the search goes on with the nodes it has.
-                self._growing = filled(self._tree) < CROWDED
-            report(self._opinion(details=not self._open()))
+        while self._search_with_all_threads(stop, report, end):
+            forget_least_visited(self._tree)
+            # Where hardly anything can be forgotten the search goes on with the nodes it has.
+            self._growing = filled(self._tree) < CROWDED
+        # A turn of some playouts has its details at its end alone.
+        report(self._opinion(details=end is not None or not self._open()))
 
-    def learn(self, stop: StopFlag) -> None:
-        """Fits the evaluation to 64 more random matches from the root, until there is nothing more to learn."""
-        self._scheduler.learn(stop)
-
-    # -- with helpers -------------------------------------------------------------------------------------------------
-
-    def report_root(self) -> RootReport | None:
-        """The root's statistics; None before there is a choice of moves. For a thread beside `think`."""
-        tree, role = self._tree, self._role
-        root = int(tree.counts[ROOT])
-        if root < 0 or tree.stats["n_edges"][root, role] == 0:
-            return None
-        line = self.lines.best_whole() if len(self._machine.roles) == 1 else None
-        return report_of(read_root(tree, role, self._parameters.random_role), line, self.lines.solved)
+    # -- for trials ---------------------------------------------------------------------------------------------------
 
     def results(self) -> tuple[int, NDArray[np.float64]]:
         """Number of results below the root, and the sum of each role's goals (0..1) in them."""
         root = int(self._tree.counts[ROOT])
         return int(self._tree.node["visits"][root]), self._tree.stats["total"][root].copy()
-
-    def explore(self, factor: float) -> None:
-        """Multiplies the usual exploration by `factor` from here on. Not while it thinks."""
-        self._scheduler.explore(factor)
 
     def draw(self, draws: int, only: int | None = None) -> None:
         """Has playouts choose the best of `draws` random moves (see `move_averages`), of one role (`only`) or all.
@@ -227,16 +193,6 @@ class TreeSearch(Engine):
         for role in range(len(self._machine.roles)):
             chooses = role != parameters.random_role and only in (None, role) and len(self._machine.roles) > 1
             parameters.draws[role] = draws if chooses else 1
-
-    def judge_by(self, judgement: Judgement) -> None:
-        """Evaluates leaves as another search of the game does. For a thread beside `think`."""
-        parameters = self._parameters
-        self._scheduler.exploration_scaled = True
-        parameters.judge_weights[:] = judgement.weights
-        parameters.judge_bias[:] = judgement.bias
-        parameters.exploration[:] = judgement.exploration
-        parameters.horizon[0] = judgement.horizon
-        parameters.draws[:] = judgement.draws
 
     # -- searching ----------------------------------------------------------------------------------------------------
 
@@ -306,7 +262,7 @@ class TreeSearch(Engine):
     def _opinion(self, *, details: bool = False) -> Opinion:
         """`details`: with candidates and principal variation."""
         tree, role = self._tree, self._role
-        root = self._parallelism.add(read_root(tree, role, self._parameters.random_role), self.lines)
+        root = read_root(tree, role, self._parameters.random_role)
         line = self.lines.best() if len(self._machine.roles) == 1 else None
         # The same move at each look: how often it is looked depends on time.
         random = Random(self._choice_seed + int(tree.counts[N_PLAYOUTS]))
@@ -318,24 +274,17 @@ class TreeSearch(Engine):
             # A proven goal is exact but for the rounding of the tree.
             Score(round(goal, 4) if choice.proven else goal, choice.proven),
             choice.proven,
-            {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])} | self._parallelism.info,
+            {"playouts": int(tree.counts[N_PLAYOUTS]), "nodes": int(tree.counts[N_NODES])},
             candidates(root, choice.edge, self._moves, self._machine.goal_scale) if details else (),
             principal_variation(tree, role, choice.edge, self._moves) if details else (),
         )
 
 
-def make_engine(
-    machine: StateMachine,
-    role: int,
-    team: Team | None = None,
-    setting: Setting | None = None,
-    *,
-    judging: bool = True,
-) -> TreeSearch | None:
+def make_engine(machine: StateMachine, role: int) -> TreeSearch | None:
     """The engine for a compiled game; None for a machine without a circuit."""
     if not isinstance(machine, CircuitMachine):
         return None
-    return TreeSearch(machine, role, judging=judging, team=team, setting=setting)
+    return TreeSearch(machine, role)
 
 
 def warm_kernels(machine: CircuitMachine) -> None:
@@ -350,4 +299,4 @@ def warm_kernels(machine: CircuitMachine) -> None:
     breadth = BreadthFirst(machine, 1 << 16)
     breadth.begin(machine.initial())
     breadth.run(np.zeros(1, np.uint8), 64)
-    fit.warm_kernels(machine)
+    engine._scheduler.scale_exploration(np.zeros(1, np.uint8))

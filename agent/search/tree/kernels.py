@@ -2,8 +2,7 @@
 
 Descents through the tree queue starts of playouts (`expansion`); each of 64 lanes takes the next one and plays on at
 random, but for decisive moves (`decisive`). A finished match is backed up whatever the other lanes do: no batch waits
-for its slowest lane. With a linear evaluation (`agent.search.evaluation`) a match ends with the evaluation of the state
-a few plies after it has left the tree.
+for its slowest lane.
 
 UCT (Kocsis & Szepesvari 2006) per role, regret matching where several choose at once (`regret`), all-moves-as-first
 values (RAVE, Gelly & Silver 2007), proven values (MCTS-Solver, Winands et al. 2008, for any number of roles),
@@ -20,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.evaluation.sampling import MAX_PLIES
-from agent.search.tree.backup import collect, judge_lanes
+from agent.search.tree.backup import collect
 from agent.search.tree.decisive.kernels import find_decisive
 from agent.search.tree.expansion import grow
 from agent.search.tree.store import OPEN, ROOT, SearchTree, add_node, list_candidates, load_rows
@@ -100,7 +99,6 @@ def _start_playouts(tree, lanes, amaf, n_fluents):
         lanes.counts[N_STARTS] = 0
     lanes.counts[FIRST_START] = at
     lanes.mask[ACTIVE] |= started
-    lanes.left_tree[0] = started
 
 
 @step
@@ -186,10 +184,6 @@ def search(programs, tree, lanes, parameters, stop, playouts):
     """
     n_fluents = len(programs.next_slot)
     amaf = parameters.rave_equivalence > 0.0
-    horizon = parameters.horizon[0]
-    if horizon < 0:
-        for n in range(len(lanes.left_tree)):
-            lanes.left_tree[n] = ZERO
     costs = lanes.costs
     # Backing up waits for the next round.
     waiting = playouts == 0
@@ -207,7 +201,6 @@ def search(programs, tree, lanes, parameters, stop, playouts):
             costs[TREE_TIME] += began - now
         if stop[0] != 0 or done >= playouts or tree.node[tree.counts[ROOT]].status != OPEN:
             return done
-        lanes.left_tree[0] = ZERO
         if popcount(lanes.mask[ACTIVE]) <= 64 - MIN_IDLE:
             if lanes.counts[N_STARTS] == 0:
                 now = nanoseconds()
@@ -225,16 +218,6 @@ def search(programs, tree, lanes, parameters, stop, playouts):
                 continue
         evaluate(programs.legal, lanes.slots, NARROW)
         over = lanes.slots[programs.terminal_slot] & lanes.mask[ACTIVE]
-        if horizon >= 0:
-            due = lanes.left_tree[horizon] & lanes.mask[ACTIVE] & ~over
-            if due != ZERO:
-                judge_lanes(programs, tree, lanes, parameters, due)
-                done += popcount(due)
-                costs[PLAYOUTS_MADE] += popcount(due)
-                if lanes.mask[ACTIVE] == ZERO:
-                    for n in range(len(lanes.left_tree)):
-                        lanes.left_tree[n] = ZERO
-                    continue
         over |= _enter_moves(programs, lanes, parameters, lanes.mask[ACTIVE] & ~over)
         lanes.playout_counts[1] += popcount(lanes.mask[ACTIVE])
         ply += 1
@@ -248,8 +231,6 @@ def search(programs, tree, lanes, parameters, stop, playouts):
             playout_work = lanes.playout_counts[1] / lanes.playout_counts[0] * step_work / 64.0
             share = GOAL_COST_RATIO * len(programs.goal.inputs) / playout_work
             waiting = popcount(lanes.mask[HELD]) >= min(MAX_HELD, max(MIN_HELD, share))
-        for n in range(horizon, 0, -1):
-            lanes.left_tree[n] = lanes.left_tree[n - 1] & lanes.mask[ACTIVE]
         evaluate(programs.next, lanes.slots, NARROW)
         advance(programs.next_slot, programs.initial, lanes.slots, NARROW, lanes.keep, lanes.following)
 

@@ -1,8 +1,7 @@
-"""Work of each searching thread: search the tree, fit the evaluation, or enumerate the states of a puzzle."""
+"""Work of each searching thread: search the tree, or enumerate the states of a puzzle."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from random import Random
@@ -10,12 +9,11 @@ from random import Random
 import numpy as np
 
 from agent.search.engine import StopFlag
-from agent.search.evaluation.fit import EvaluationTrainer, LinearEvaluation
 from agent.search.evaluation.sampling import in_lanes, make_sampling_workspace, play_batch
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.kernels import search
-from agent.search.tree.store import ROOT, SearchTree
+from agent.search.tree.store import SearchTree
 from agent.search.tree.workspace import Parameters, SearchWorkspace
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -24,9 +22,8 @@ EXPLORATION = 0.55
 """Exploration weight per standard deviation of a role's goals in random play (0.5 for win or loss). Twice as much lost
 in most games (see docs/experiments.md)."""
 
-PLAYOUT_EXPLORATION_RANGE = (0.1, 0.7)
-JUDGED_EXPLORATION_RANGE = (0.02, 0.7)
-"""Bounds of the exploration weight with playouts and with an evaluation, whose goals differ less."""
+EXPLORATION_RANGE = (0.1, 0.7)
+"""Bounds of the exploration weight."""
 
 FEWEST_GOALS = 32
 """Fewest finished random matches to measure the deviation of goals."""
@@ -36,23 +33,16 @@ SLICE_SECONDS = 0.03
 FIRST_BUDGET, MIN_BUDGET = 256, 16
 """Playouts (or enumerated states) of a first slice, and the fewest of any."""
 
-LEARNING_SHARE = 0.25
-"""Share of the first thread's time for fitting the evaluation."""
-
 TREE_SHARE, CLOSING_SHARE = 0.25, 0.1
 """The tree's share of slices beside the enumeration on a single thread, and when the enumeration is closing. The
 enumeration solves more puzzles, and ends."""
-
-HORIZON = 3
-"""Random plies between a leaf's child and a judged state."""
 
 
 class Scheduler:
     """Gives each thread its next slice of work.
 
-    All threads search the tree. The first one also fits the evaluation, for its `LEARNING_SHARE`; the last one
-    enumerates the states of a one-player game instead, while that may help (a single thread alternates). Exploration
-    weights and evaluation are written into the shared `parameters`.
+    All threads search the tree. The last one enumerates the states of a one-player game instead, while that may help
+    (a single thread alternates). Exploration weights are written into the shared `parameters`.
     """
 
     def __init__(
@@ -62,18 +52,14 @@ class Scheduler:
         workspaces: Sequence[SearchWorkspace],
         parameters: Parameters,
         *,
-        trainer: EvaluationTrainer | None,
         enumeration: BreadthFirst | None,
         lines: BestLines,
         random: Random,
-        timeless: bool,
     ) -> None:
-        """`timeless` leaves all learning to `learn`."""
         self._machine = machine
         self._tree = tree
         self._workspaces = workspaces
         self._parameters = parameters
-        self._trainer = trainer
         self._enumeration = enumeration
         self._lines = lines
         self._random = random
@@ -81,26 +67,15 @@ class Scheduler:
         """Playouts of each thread's next slice of tree search."""
         self._enumeration_budget = FIRST_BUDGET
         """States of the enumeration's next slice; a state and a playout take very different times."""
-        self._learning_debt = -math.inf if timeless else 0.0
-        """Seconds of learning that the first thread owes."""
-        self._exploration_factor = 1.0
-        """Factor on the usual exploration weights."""
-        self._playout_exploration = np.full(len(machine.roles), EXPLORATION * 0.5)
-        self._parameters.exploration[:] = self._playout_exploration
+        self._parameters.exploration[:] = EXPLORATION * 0.5
         self._enumerating = False
         self._slices_for_tree = 0.0
         """Slices that a single thread owes the tree."""
         self.exploration_scaled = False
         """Whether the exploration weights suit the game."""
 
-    def explore(self, factor: float) -> None:
-        """Sets the factor on the usual exploration weights; 1 at first."""
-        self._parameters.exploration[:] *= factor / self._exploration_factor
-        self._playout_exploration *= factor / self._exploration_factor
-        self._exploration_factor = factor
-
     def scale_exploration(self, stop: StopFlag) -> None:
-        """Sets the exploration weights by the deviation of goals in 64 playouts, unless stopped or set meanwhile.
+        """Sets the exploration weights by the deviation of goals in 64 playouts, unless stopped.
 
         That is fast enough for the very short clocks of trial matches.
         """
@@ -108,13 +83,9 @@ class Scheduler:
         workspace = make_sampling_workspace(machine.programs, self._random.getrandbits(63))
         _, ended, _ = play_batch(machine.programs, workspace, machine.pack(machine.initial())[None, :], stop)
         goals = workspace.goals[in_lanes(int(ended))].astype(np.float64)
-        if stop[0] or len(goals) < FEWEST_GOALS or self.exploration_scaled:
-            # Weights from another search stay.
+        if stop[0] or len(goals) < FEWEST_GOALS:
             return
-        usual = np.clip(EXPLORATION * goals.std(axis=0), *PLAYOUT_EXPLORATION_RANGE)
-        self._playout_exploration = self._exploration_factor * usual
-        if self._parameters.horizon[0] < 0:
-            self._parameters.exploration[:] = self._playout_exploration
+        self._parameters.exploration[:] = np.clip(EXPLORATION * goals.std(axis=0), *EXPLORATION_RANGE)
         self.exploration_scaled = True
 
     def enumerate_from(self, state: State) -> None:
@@ -125,10 +96,6 @@ class Scheduler:
 
     def run_slice(self, thread: int, stop: StopFlag, most: int | None = None) -> None:
         """Runs a thread's (0 .. workspaces - 1) next slice of about `SLICE_SECONDS`, of at most `most` playouts."""
-        if thread == 0 and self._trainer is not None and self._learning_debt >= 0.0:
-            begin = time.monotonic()
-            self._learn(self._trainer, stop)
-            self._learning_debt -= time.monotonic() - begin
         begin = time.monotonic()
         if self._enumerates_now(thread):
             done = self._enumerate(
@@ -140,9 +107,6 @@ class Scheduler:
             budget = self._budgets[thread] if most is None else min(FIRST_BUDGET, most)
             done = search(self._machine.programs, self._tree, self._workspaces[thread], self._parameters, stop, budget)
             self._budgets[thread] = _next_budget(budget, done, time.monotonic() - begin)
-        if thread == 0:
-            seconds = time.monotonic() - begin
-            self._learning_debt += seconds * LEARNING_SHARE / (1.0 - LEARNING_SHARE)
 
     def _enumerates_now(self, thread: int) -> bool:
         if self._enumeration is None or not self._enumerating or thread != len(self._workspaces) - 1:
@@ -165,34 +129,6 @@ class Scheduler:
         if enumeration.complete or enumeration.full or self._lines.solved:
             self._enumerating = False
         return done
-
-    def learn(self, stop: StopFlag) -> None:
-        """Makes one step of the fit, from 64 random matches, and waits for equations that it begins to solve."""
-        if self._trainer is not None:
-            self._learn(trainer := self._trainer, stop)
-            while trainer.solving and not stop[0]:
-                time.sleep(0.001)
-
-    def _learn(self, trainer: EvaluationTrainer, stop: StopFlag) -> None:
-        """Makes one step of the fit; uses a new evaluation at once."""
-        if trainer.step(self._tree.state[self._tree.counts[ROOT]], stop):
-            assert trainer.evaluation is not None
-            self._use(trainer.evaluation)
-        if trainer.done:
-            self._trainer = None
-
-    def _use(self, evaluation: LinearEvaluation) -> None:
-        """Judges leaves by an evaluation if it beats playouts, with exploration by the deviation of its goals."""
-        parameters = self._parameters
-        parameters.judge_weights[:] = evaluation.weights
-        parameters.judge_bias[:] = evaluation.bias
-        if evaluation.beats_playouts:
-            parameters.horizon[0] = HORIZON
-            usual = np.clip(EXPLORATION * evaluation.spread, *JUDGED_EXPLORATION_RANGE)
-            parameters.exploration[:] = self._exploration_factor * usual
-        else:
-            parameters.horizon[0] = -1
-            parameters.exploration[:] = self._playout_exploration
 
 
 def _next_budget(budget: int, done: int, seconds: float) -> int:

@@ -19,8 +19,6 @@ from games.gdl.running.playouts import MoveWorkspace, new_move_workspace
 MAX_DEPTH = 500
 """Longest path in the tree, which bounds memory. No power of 2: the same step of all paths would compete for the same
 few cache lines."""
-MAX_HORIZON = 32
-"""Most random plies before a leaf is judged (see `Parameters.horizon`)."""
 
 DESCENTS = 256
 """Most descents under way: of 64 matches under way, 64 finished ones, and a batch of new ones."""
@@ -149,8 +147,6 @@ class SearchWorkspace(NamedTuple):
     """(64) plies played since the lane left the tree."""
     decisive: DecisiveWorkspace
     """Memory for the decisive moves of playouts."""
-    left_tree: NDArray[np.uint64]
-    """(MAX_HORIZON + 1) `left_tree[n]`: lanes that left the tree n plies ago."""
     played: NDArray[np.uint64]
     """(moves of all roles) lanes whose match under way has the move, for all-moves-as-first."""
     held_played: NDArray[np.uint64]
@@ -195,12 +191,6 @@ class Parameters(NamedTuple):
     rave_equivalence: float
     """RAVE's equivalence parameter k: visits at which the all-moves-as-first mean counts as much as the edge's own
     (Gelly & Silver 2007); 0 turns all-moves-as-first off."""
-    horizon: NDArray[np.int64]
-    """(1) random plies after the tree before the state is judged; -1 plays matches out."""
-    judge_weights: NDArray[np.float32]
-    """(fluents, roles) weights of the linear evaluation of the expected goal, 0..1 (see `agent.search.evaluation`)."""
-    judge_bias: NDArray[np.float64]
-    """(roles) its constant term."""
     draws: NDArray[np.int64]
     """(roles) moves that playouts draw to play the best of (see `move_averages`)."""
     decisive: DecisiveMoves
@@ -260,7 +250,6 @@ def make_workspace(programs: CircuitPrograms, seed: int, threats: int = 0) -> Se
         source=np.zeros(64, np.int32),
         plies=np.zeros(64, np.int32),
         decisive=new_decisive_workspace(threats, roles),
-        left_tree=np.zeros(MAX_HORIZON + 1, np.uint64),
         played=np.zeros(moves, np.uint64),
         held_played=np.zeros(moves, np.uint64),
         made=np.zeros(moves, np.float32),
@@ -298,6 +287,5 @@ def clear_workspace(programs: CircuitPrograms, workspace: SearchWorkspace) -> No
     workspace.counts[N_FREE] = DESCENTS
     workspace.descents.free[:] = np.arange(DESCENTS)
     workspace.descents.lanes[:] = 0
-    workspace.left_tree[:] = 0
     workspace.played[:] = 0
     workspace.held_played[:] = 0

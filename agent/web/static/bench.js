@@ -1,7 +1,7 @@
 // A bench: its progress, a table of figures with intervals, problems, plots; of one sheet or of two beside each other.
-import { announce, capital, h, plain, post, s } from "./dom.js";
+import { announce, capital, gameTitle, h, plain, post } from "./dom.js";
 import { follow } from "./live.js";
-import { lines } from "./plot.js";
+import { interval, lines } from "./plot.js";
 import { duration, scroll } from "./tournament.js";
 
 const PROBLEMS = {
@@ -30,20 +30,6 @@ function range(figures) {
   const known = figures.flatMap(({ value, low, high }) => [value, low, high]).filter((value) => value !== null && value !== undefined);
   const percents = figures.some(({ unit }) => unit === "%");
   return [Math.min(percents && known.some((value) => value < 0) ? -100 : 0, ...known), Math.max(percents ? 100 : 0, ...known) || 1];
-}
-
-/** Draws an interval with its value marked. */
-function bar({ value, low, high }, [least, most]) {
-  if (value === null) return null;
-  const x = (at) => (100 * (at - least)) / (most - least);
-  const from = x(low ?? value);
-  const svg = s("svg", { class: "interval", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
-  svg.append(
-    s("rect", { class: "whole", x: 0, y: 3, width: 100, height: 2 }),
-    s("rect", { class: "likely", x: from, y: 1.5, width: Math.max(0.5, x(high ?? value) - from), height: 5 }),
-    s("rect", { class: "mean", x: Math.min(98.5, Math.max(0, x(value) - 0.75)), y: 0, width: 1.5, height: 8 }),
-  );
-  return svg;
 }
 
 export class Bench {
@@ -105,11 +91,13 @@ export class Bench {
     const known = view.reports.filter((report) => report !== null);
     const sum = (name) => known.reduce((total, report) => total + report[name], 0);
     const [played, planned] = [sum("matches"), sum("of")];
-    this.title.textContent = view.title;
-    document.title = `${view.title} – ggp-agent`;
+    this.title.textContent = view.games.map(gameTitle).join(" and ");
+    document.title = `${this.title.textContent} – ggp-agent`;
     const seconds = Math.max(0, ...known.map((report) => report.seconds));
+    const rest = known.map((report) => report.seconds_left).filter((left) => left !== null);
+    const left = !view.done && rest.length ? ` · about ${duration(Math.max(...rest))} left` : "";
     const ended = !view.done ? "" : view.stopped ? " · stopped" : " · done";
-    this.state.textContent = known.length ? `${played} of ${planned} matches · ${duration(seconds)}${ended}` : view.done ? "over" : "setting up";
+    this.state.textContent = known.length ? `${played} of ${planned} matches · ${duration(seconds)}${left}${ended}` : view.done ? "over" : "setting up";
     this.bar.hidden = this.stopButton.hidden = view.done;
     if (planned) {
       this.bar.max = planned;
@@ -126,7 +114,7 @@ export class Bench {
 
   /** Returns the names of the sheets, told apart where they have one name. */
   get names() {
-    const titles = this.view.reports.map((report, index) => report?.game ?? COMPARED[index]);
+    const titles = this.view.reports.map((report, index) => (report ? gameTitle(report.game) : COMPARED[index]));
     return titles.length > 1 && titles[0] === titles[1] ? COMPARED : titles;
   }
 
@@ -160,7 +148,7 @@ export class Bench {
             h("strong", { class: "figure" }, one ? figure(one.value, one.unit) : "–"),
             one && one.low !== null && h("span", { class: "quiet figure" }, `${figure(one.low)} … ${figure(one.high)}`),
             one && one.value === null && one.reason && h("span", { class: "quiet" }, one.reason),
-            one && bar(one, drawn),
+            one && interval(one, drawn),
           ),
         ),
         several && h("td", { class: "difference" }, difference(found)),

@@ -33,7 +33,7 @@ export function paint(element, colours) {
     if (colour === null) return;
     element.style.setProperty(`--role-${index % 6}`, `var(--piece-${colour})`);
     // White and black are no lines on a white and a black page.
-    element.style.setProperty(`--ink-${index % 6}`, `color-mix(in srgb, var(--piece-${colour}) 65%, var(--text))`);
+    element.style.setProperty(`--ink-${index % 6}`, `var(--edge-${colour})`);
   });
 }
 
@@ -111,7 +111,9 @@ export function pictureWidth(svg, count) {
 /** Makes the boards of a position, each as wide as is good to see. */
 export function boards(position) {
   const pictures = position.svg.map(picture).filter((svg) => svg !== null);
-  for (const svg of pictures) svg.style.width = `${Math.round(pictureWidth(svg, pictures.length))}px`;
+  // Counters stand beside a board, and make it no smaller.
+  const main = pictures.filter((svg) => !svg.classList.contains("bars"));
+  for (const svg of pictures) svg.style.width = `${Math.round(pictureWidth(svg, main.includes(svg) ? main.length : pictures.length))}px`;
   return pictures;
 }
 
@@ -123,9 +125,16 @@ export function thumbnail(position) {
   return svg ?? h("span", { class: "quiet listed" }, position?.known ? position.rest.map(([text]) => plain(text)).join("\n") : "…");
 }
 
+/** Makes a role's sign: its piece, where `emblems` have one, or a spot in its colour; `spoken` is its name. */
+export function chip(index, emblems, spoken = null) {
+  const emblem = emblems?.[index] ? picture(emblems[index]) : null;
+  const told = spoken === null ? { "aria-hidden": "true" } : { role: "img", title: spoken, "aria-label": spoken };
+  return h("span", { class: `chip role-${index % 6}${emblem ? " emblem" : ""}`, ...told }, emblem);
+}
+
 /** Makes the list of the roles, in their colours. */
-export function sides(roles) {
-  return h("ul", { class: "sides", "aria-label": "Roles" }, roles.map((role, index) => h("li", {}, h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }), plain(role))));
+export function sides(roles, emblems) {
+  return h("ul", { class: "sides", "aria-label": "Roles" }, roles.map((role, index) => h("li", {}, chip(index, emblems), plain(role))));
 }
 
 /** Names a player for people. */
@@ -136,6 +145,11 @@ export function playerName(player) {
 /** Makes a text begin with a capital. */
 export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Returns a game's title, from the name of its rulesheet or the id of a match of it, such as match.NAME.NUMBER. */
+export function gameTitle(name) {
+  return capital(name.replace(/^match\.(?=.)/i, "").replace(/(?<=.)(\.\d+)+$/, "").replaceAll("_", " "));
 }
 
 /** Makes a button that asks back at the first click where `asks()` says so, and acts at the second. */

@@ -1,114 +1,123 @@
-// One match: its board at some ply, the moves, the players' thoughts, the values so far.
-import { announce, boards, carefulButton, clockText, get, h, paint, plain, playerName, post, rangeOf } from "./dom.js";
+// One match: its board at some ply, whose turn it is, the moves, the players' thoughts, the values so far.
+import { Analysis } from "./analysis.js";
+import { Boards, shapeOf } from "./board.js";
+import { announce, carefulButton, chip, clockText, gameTitle, get, h, paint, plain, playerName, post, rangeOf, recall, remember } from "./dom.js";
 import { factTable } from "./facts.js";
 import { follow } from "./live.js";
-import { plot } from "./plot.js";
-import { SeatPanel } from "./seat.js";
-import { thinkingPanel } from "./thinking.js";
+import { blunders, plot } from "./plot.js";
+import { Chooser } from "./seat.js";
+import { telling, thinkingPanel } from "./thinking.js";
 
 const ENDS = {
-  finished: "The match is over.",
-  stalled: "The match has stalled: a role has no legal move although it is not over.",
-  aborted: "The match was aborted.",
-  stopped: "The match was stopped by its manager.",
-  resigned: "The match was resigned.",
+  finished: "The match is over",
+  stalled: "The match has stalled: a role has no legal move although it is not over",
+  aborted: "The match was aborted",
+  stopped: "The match was stopped by its manager",
+  resigned: "The match was resigned",
 };
 
 const CLOCK_MILLISECONDS = 100;
 const KEPT_DRAWINGS = 400;
-
-/** Whether a thought says anything: it does not where there was no choice. */
-function says(thought) {
-  return thought && (thought.value !== null || thought.candidates.length > 1);
-}
+const SPELLED_AT_ONCE = 60;
+const EXPECTED = 4;
 
 function ending(outcome) {
-  return ENDS[outcome] ?? `The match is ${outcome}.`;
+  return ENDS[outcome] ?? `The match is ${outcome}`;
+}
+
+/** Sounds like a piece put down. */
+function knock() {
+  const audio = new AudioContext();
+  const tone = new OscillatorNode(audio, { type: "triangle", frequency: 190 });
+  const loudness = new GainNode(audio, { gain: 0.25 });
+  loudness.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + 0.12);
+  tone.connect(loudness).connect(audio.destination);
+  tone.start();
+  tone.stop(audio.currentTime + 0.12);
+  tone.onended = () => audio.close();
 }
 
 export class Match {
   constructor(key, ply) {
     this.key = key;
+    this.path = `/page/matches/${encodeURIComponent(key)}`;
     this.wanted = ply;
     this.match = null;
     this.steps = [];
     this.drawings = new Map();
     this.drawn = null;
+    this.spelled = {};
+    this.unspelled = [];
 
+    const button = (text, onclick, kind = "") => h("button", { type: "button", class: kind, onclick }, text);
+    const running = () => this.match.outcome === "running";
     this.title = h("h1", {});
     this.meta = h("p", { class: "quiet meta" });
-    this.players = h("ul", { class: "players", "aria-label": "Players" });
+
+    // Whose turn it is, and what can be done about it.
+    this.whose = h("p", { class: "whose" });
     this.state = h("p", { class: "phase" });
-    this.verdict = h("p", { class: "verdict", hidden: true });
-    this.message = h("p", { class: "quiet", role: "status" });
-    const another = (text, question, action) => carefulButton(text, question, () => this.another(action), () => this.match.outcome === "running");
-    this.again = another("Again", "End this match?", "again");
-    this.swap = another("The other side", "End this match?", "swap");
-    this.end = another("Stop", "End this match?", "stop");
-    this.record = h("a", { class: "button", href: `/page/matches/${encodeURIComponent(key)}/record`, download: `${key}.json` }, "Save the match");
-    this.next = h("div", { class: "actions" }, this.again, this.swap, this.end, this.record);
+    this.waiting = h("progress", { "aria-label": "Getting ready" });
     this.clockFill = h("i", { class: "fill" });
     this.clockMargin = h("i", { class: "kept-back" });
-    this.clockText = h("span", { class: "figure" });
-    this.clock = h("div", { class: "clock", role: "timer", "aria-label": "Clock" }, h("div", { class: "track" }, this.clockFill, this.clockMargin), this.clockText);
+    this.clock = h("div", { class: "clock", role: "timer", "aria-label": "Clock" }, h("div", { class: "track" }, this.clockFill, this.clockMargin));
+    this.players = h("ul", { class: "players", "aria-label": "Players" });
+    this.hintButton = button("Hint", () => this.hint());
+    this.undoButton = button("Take back", () => this.act("undo", { role: this.back() }));
+    this.resignButton = carefulButton("Resign", "Really resign?", () => this.act("resign"));
+    this.end = carefulButton("End", "End this match?", () => this.another("stop"), running);
+    this.actions = h("div", { class: "actions" }, this.hintButton, this.undoButton, this.resignButton, this.end);
+    this.message = h("p", { class: "quiet message", role: "status" });
+    this.chooser = new Chooser(this);
+    this.turn = h("section", { class: "panel turn", "aria-label": "Match" }, this.whose, this.state, this.waiting, this.clock, this.players, this.actions, this.message, this.chooser.element);
 
-    this.board = h("div", { class: "diagram" });
+    this.boards = new Boards((square) => this.chooser.click(square), (square) => this.chooser.pointAt(square));
     this.boardNote = h("p", { class: "quiet note" });
     this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Ply", oninput: () => this.step(Number(this.slider.value)) });
     this.counter = h("span", { class: "counter" });
-    const button = (label, sign, step) => h("button", { type: "button", "aria-label": label, title: label, onclick: step }, sign);
-    this.back = button("Back", "‹", () => this.step(this.shown - 1));
-    this.forth = button("Forth", "›", () => this.step(this.shown + 1));
+    const sign = (label, text, act) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
     this.live = h("a", { class: "button live-link", href: `#/match/${key}` }, "Live");
+    this.sound = h("button", { type: "button", "aria-label": "Sound", title: "Sound", "aria-pressed": String(recall("sound") === true), onclick: () => this.toggleSound() }, "♪");
     this.controls = h(
       "nav",
       { class: "controls", "aria-label": "Replay" },
-      button("To the beginning", "«", () => this.step(0)),
-      this.back,
+      sign("To the beginning", "«", () => this.step(0)),
+      sign("Back", "‹", () => this.go(-1)),
       this.slider,
-      this.forth,
-      button("To the end", "»", () => this.goLive()),
+      sign("Forth", "›", () => this.go(1)),
+      sign("To the end", "»", () => this.goLive()),
       this.counter,
       this.live,
+      sign("Flip the board", "⇅", () => this.boards.flip()),
+      this.sound,
     );
-    this.seat = new SeatPanel(
-      (action, data) => this.act(action, data),
-      (squares, hinted) => this.markSquares(squares, hinted),
-    );
+    this.facts = h("details", { class: "panel", hidden: true });
     this.plot = h("section", { class: "panel", "aria-label": "Value over the match", hidden: true });
-    this.facts = h("section", { class: "panel", "aria-label": "Facts", hidden: true });
     this.thoughts = h("div", { class: "thoughts" });
-    this.thinking = h("section", { class: "panel", "aria-label": "What is being thought" }, h("h2", {}, "Thinking"), this.thoughts);
+    this.why = h("h2", {});
+    this.thinking = h("section", { class: "panel thinking", "aria-label": "What is being thought" }, this.why, this.thoughts);
     this.moveList = h("ol", { class: "moves" });
     this.moves = h("section", { class: "panel", "aria-label": "Moves" }, h("h2", {}, "Moves"), this.moveList);
+    this.analysis = new Analysis(this);
     this.errorList = h("ul", { class: "errors" });
     this.errors = h("section", { class: "panel", "aria-label": "Errors of players", hidden: true }, h("h2", {}, "Errors of players"), this.errorList);
+    this.again = button("Again", () => this.another("again"));
+    this.swap = button("The other side", () => this.another("swap"));
+    this.record = h("a", { class: "button", href: `${this.path}/record`, download: `${key}.json` }, "Save the match");
+    this.next = h("section", { class: "panel next", "aria-label": "After the match" }, h("div", { class: "actions" }, this.again, this.swap, this.record));
 
     this.element = h(
       "div",
       { class: "match" },
       h("div", { class: "heading" }, this.title, this.meta),
-      h(
-        "div",
-        { class: "stage" },
-        h("section", { class: "panel boards", "aria-label": "Position" }, this.board, this.boardNote, this.controls),
-        this.plot,
-        this.facts,
-      ),
-      h("aside", { class: "side" }, h("section", { class: "panel about", "aria-label": "Match" }, this.verdict, this.players, this.state, this.clock, this.next, this.message), this.seat.element, this.thinking, this.moves, this.errors),
+      h("div", { class: "stage" }, h("section", { class: "panel boards", "aria-label": "Position" }, this.boards.element, this.boardNote, this.controls), this.plot, this.facts),
+      h("aside", { class: "side" }, this.turn, this.analysis.element, this.thinking, this.moves, this.errors, this.next),
     );
-    this.board.addEventListener("click", (event) => this.clickBoard(event));
-    this.board.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") {
-        event.preventDefault();
-        this.clickBoard(event);
-      }
-    });
   }
 
   open(tell) {
     document.title = "Match – ggp-agent";
-    this.stop = follow(`/page/matches/${encodeURIComponent(this.key)}`, (view) => this.take(view), tell, (message) => {
+    this.stop = follow(this.path, (view) => this.take(view), tell, (message) => {
       if (this.match) return;
       tell("");
       this.element.replaceChildren(h("div", { class: "empty" }, h("p", {}, message), h("p", {}, h("a", { href: "#/" }, "All matches"))));
@@ -120,6 +129,7 @@ export class Match {
 
   close() {
     this.stop?.();
+    this.analysis.close();
     clearInterval(this.ticking);
     window.removeEventListener("resize", this.resized);
   }
@@ -135,51 +145,85 @@ export class Match {
     this.steps.length = view.plies + 1;
     this.clockAt = performance.now();
     this.showHeading();
-    this.showMoves(view.steps);
+    this.showTurn();
     this.showErrors();
     Object.assign(this.element.dataset, { plies: view.plies, outcome: view.outcome });
-    this.moves.hidden = view.plies === 0;
     this.tick();
-    this.seat.take(view.seat, view.roles);
     if (before && before.plies !== view.plies && this.wanted === null) this.tellMove();
-    if (view.outcome !== "running" && before?.outcome === "running") announce(`${ending(view.outcome)} ${this.judge()} ${this.result()}`);
+    if (before && before.plies < view.plies && recall("sound") === true) knock();
+    if (view.outcome !== "running" && before?.outcome === "running") announce(`${ending(view.outcome)}. ${this.judge()} ${this.result()}`);
     this.show();
   }
 
+  get last() {
+    return this.steps.length - 1;
+  }
+
   get shown() {
-    const last = this.steps.length - 1;
-    return this.wanted === null ? last : Math.min(this.wanted, last);
+    return this.wanted === null ? this.last : Math.min(this.wanted, this.last);
+  }
+
+  /** The possible actions of the person at this page in the shown position; null where there are none. */
+  get seat() {
+    const { seat } = this.match;
+    return seat && seat.ply === this.shown ? seat : null;
   }
 
   showHeading() {
     const { match } = this;
-    this.title.replaceChildren(match.game, match.id && match.id !== match.game && !match.id.startsWith(`match.${match.game}.`) ? h("small", { class: "quiet id" }, ` ${match.id}`) : "");
-    document.title = `${match.game} – ggp-agent`;
+    this.title.replaceChildren(gameTitle(match.game), match.id && match.id !== match.game && !match.id.startsWith(`match.${match.game}.`) ? h("small", { class: "quiet id" }, ` ${match.id}`) : "");
+    document.title = `${match.seat ? "Your move – " : ""}${gameTitle(match.game)} – ggp-agent`;
     const [start, play] = match.clocks;
     const began = new Date(1000 * match.began).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
     this.meta.textContent = start === null ? "" : this.untimed ? began : `clocks ${start} s and ${play} s · ${began}`;
+  }
+
+  /** Shows whose turn it is, or how it ended, and what a person may do. */
+  showTurn() {
+    const { match } = this;
+    const running = match.outcome === "running";
+    const counts = this.steps[this.last].legal;
+    const waits = match.roles.map((_, index) => (running ? (match.waits?.[index] ?? null) : null));
+    this.acting = waits.map((wait, index) => running && (wait ? wait.for === "moves" || (wait.for === "thinks" && (counts[index] ?? 2) > 1) : !match.seat && counts[index] > 1));
+    this.clocks = waits.map((wait, index) => (this.untimed ? null : (wait?.clock ?? (this.acting[index] ? match.clock : null))));
+    const person = match.players.indexOf("human");
+    const alone = person === match.players.lastIndexOf("human");
+    const names = match.roles.filter((role, index) => this.acting[index]).map(plain);
+    const late = waits.some((wait) => ["starts", "gets ready"].includes(wait?.for));
+    const going = match.seat ? (alone ? "Your move" : `Your move: ${names[0]}`) : names.length ? `${names.join(" and ")} to move` : late || match.plies === 0 ? "Getting ready" : "No choice";
+    this.whose.textContent = running ? going : this.judge() || ending(match.outcome);
+    this.state.textContent = running ? (match.seat ? "" : match.phase) : this.judge() ? ending(match.outcome) : "";
+    this.waiting.hidden = !running || going !== "Getting ready" || (match.clock !== null && !this.untimed);
+    this.turn.classList.toggle("yours", match.seat !== null);
+    this.clockTexts = match.roles.map(() => h("span", { class: "figure" }));
     this.players.replaceChildren(
       ...match.roles.map((role, index) =>
         h(
           "li",
-          {},
-          h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }),
+          { class: this.acting[index] ? "acting" : "" },
+          chip(index, this.emblems),
           h("span", { class: "role" }, plain(role)),
-          h("span", { class: "quiet player" }, playerName(match.players[index])),
-          h("span", { class: "figure" }, match.goals.length ? String(match.goals[index] ?? "no value") : ""),
+          h("span", { class: "quiet player" }, playerName(match.players[index]), ["starts", "gets ready"].includes(waits[index]?.for) ? `, ${waits[index].for} …` : ""),
+          match.goals.length ? h("span", { class: "figure" }, String(match.goals[index] ?? "no value")) : this.clockTexts[index],
         ),
       ),
     );
-    this.state.textContent = match.outcome === "running" ? match.phase : ending(match.outcome);
-    const verdict = this.judge();
-    this.verdict.hidden = verdict === "";
-    this.verdict.textContent = verdict;
-    for (const action of [this.again, this.swap]) action.hidden = !match.again;
+    this.hintButton.hidden = !match.seat?.hint;
+    this.undoButton.hidden = !running || this.back() === undefined;
+    this.resignButton.hidden = !running || person < 0;
+    this.end.hidden = !running || !match.again;
+    this.actions.hidden = [...this.actions.children].every((child) => child.hidden);
+    for (const action of [this.again, this.swap]) action.hidden = running || !match.again;
     this.swap.hidden ||= match.roles.length < 2;
-    this.end.hidden = !match.again || match.outcome !== "running" || match.players.includes("human");
-    this.record.hidden = match.outcome === "running";
-    this.next.hidden = !match.again && this.record.hidden;
-    this.again.classList.toggle("primary", match.outcome !== "running");
+    this.next.hidden = running;
+    this.again.classList.toggle("primary", !running);
+  }
+
+  /** Returns the role whose last move a person may take back; undefined where there is none. */
+  back() {
+    const { players, seat, undo } = this.match;
+    const people = players.map((player, index) => (player === "human" ? index : -1)).filter((index) => undo?.[index] !== undefined);
+    return people.includes(seat?.role) ? seat.role : people[0];
   }
 
   /** Says how a match ended for the only person in it. */
@@ -205,33 +249,60 @@ export class Match {
   }
 
   tellMove() {
-    const step = this.steps[this.steps.length - 1];
-    if (step?.moves) announce(`Ply ${step.ply}: ${this.spoken(step).map(({ role, move }) => `${role} ${plain(move)}`).join(", ")}`);
+    const step = this.steps[this.last];
+    if (step?.moves) announce(`Ply ${step.ply}: ${this.spoken(step.moves).map(({ role, move }) => `${role} ${this.say(move)}`).join(", ")}`);
   }
 
-  /** Returns the moves of a step without those of waiting roles: plain words beside moves with arguments. */
-  spoken(step) {
-    const all = step.moves.map((move, index) => ({ index, role: plain(this.match.roles[index] ?? `role ${index + 1}`), move }));
+  /** Returns the moves of a joint move without those of waiting roles: plain words beside moves with arguments. */
+  spoken(moves) {
+    // Moves of others may be hidden.
+    const all = moves.map((move, index) => ({ index, role: plain(this.match.roles[index] ?? `role ${index + 1}`), move })).filter(({ move }) => move !== null);
     const acting = all.filter(({ move }) => move.startsWith("("));
     return acting.length ? acting : all;
   }
 
-  showMoves(changed) {
-    const list = this.moveList;
-    while (list.children.length > Math.max(0, this.steps.length - 1)) list.lastChild.remove();
-    for (const { ply } of changed) {
-      const step = this.steps[ply];
-      if (!step || ply === 0) continue;
-      const missed = step.turn - (this.steps[ply - 1]?.turn ?? 0) - 1;
-      const texts = step.moves
-        ? this.spoken(step).map(({ index, role, move }) => [h("span", { class: `chip role-${index % 6}`, title: role, "aria-label": role, role: "img" }), h("code", {}, plain(move))])
-        : [h("span", { class: "quiet" }, missed ? `${missed} missed, then one not known` : "not known")];
-      const title = step.moves?.map((move, index) => `${plain(this.match.roles[index] ?? "")}: ${plain(move)}`).join("\n");
-      const item = h("li", { dataset: { ply } }, h("a", { href: `#/match/${this.key}/${ply}`, title: title ?? "" }, h("span", { class: "number" }, String(ply)), h("span", { class: "made" }, texts.flat())));
-      const old = list.children[ply - 1];
-      if (old) old.replaceWith(item);
-      else list.append(item);
+  /** Writes a move as people do, as soon as the server has told how. */
+  say(move) {
+    if (!(move in this.spelled)) {
+      this.spelled[move] = plain(move);
+      this.unspelled.push(move);
+      if (this.unspelled.length === 1) setTimeout(() => this.spell());
     }
+    return this.spelled[move];
+  }
+
+  async spell() {
+    while (this.unspelled.length) {
+      const moves = JSON.stringify(this.unspelled.splice(0, SPELLED_AT_ONCE));
+      // A move that is not told of stays as it is.
+      Object.assign(this.spelled, await get(`${this.path}/spelling?moves=${encodeURIComponent(moves)}`).catch(() => ({})));
+    }
+    this.showMoves();
+    this.showThoughts();
+    this.showHint();
+    this.analysis.showThought();
+  }
+
+  showMoves() {
+    const { match, steps } = this;
+    const lost = blunders(match.roles, steps);
+    const items = steps.slice(1).map((step) => {
+      const missed = step.turn - (steps[step.ply - 1]?.turn ?? 0) - 1;
+      const made = step.moves ? this.spoken(step.moves) : [];
+      const texts = made.map(({ index, role, move }) => [chip(index, this.emblems, role), h("code", {}, this.say(move))]);
+      if (!step.moves) texts.push(h("span", { class: "quiet" }, missed ? `${missed} missed, then one not known` : "not known"));
+      if (lost.has(step.ply)) texts.push(h("strong", { class: "lost", title: `lost ${Math.round(lost.get(step.ply))}` }, "?"));
+      const title = step.moves?.map((move, index) => `${plain(match.roles[index] ?? "")}: ${move === null ? "hidden" : plain(move)}`).join("\n");
+      // Two players have a column each.
+      const column = match.roles.length === 2 && made.length === 1 ? ` of-${made[0].index}` : "";
+      return h("li", { class: column, dataset: { ply: step.ply } }, h("a", { href: `#/match/${this.key}/${step.ply}`, title: title ?? "", "aria-current": step.ply === this.shown ? "step" : null }, h("span", { class: "number" }, String(step.ply)), h("span", { class: "made" }, texts.flat())));
+    });
+    const { scrollTop, clientHeight } = this.moveList;
+    this.moveList.replaceChildren(...items);
+    const current = items[this.shown - 1];
+    const seen = current && current.offsetTop >= scrollTop && current.offsetTop + current.offsetHeight <= scrollTop + clientHeight;
+    this.moveList.scrollTop = seen ? scrollTop : current ? current.offsetTop - clientHeight / 2 : 0;
+    this.moves.hidden = !items.length;
   }
 
   showErrors() {
@@ -247,12 +318,16 @@ export class Match {
     const clock = this.untimed ? null : this.match?.clock;
     this.clock.hidden = !clock;
     if (!clock || document.hidden) return;
-    const left = clock.left - (performance.now() - this.clockAt) / 1000;
+    const past = (performance.now() - this.clockAt) / 1000;
+    const left = clock.left - past;
     const total = Math.max(clock.total, 0.1);
     this.clockFill.style.width = `${(100 * Math.max(0, Math.min(left, total))) / total}%`;
     this.clockMargin.style.width = `${(100 * Math.min(clock.margin, total)) / total}%`;
-    this.clockText.textContent = clockText(left);
     this.clock.title = clock.margin ? `of ${total} s; ${clock.margin.toFixed(2)} s are kept back for the way to the manager` : `of ${total} s`;
+    this.clockTexts.forEach((text, index) => {
+      const own = this.clocks[index];
+      text.textContent = own ? clockText(own.left - past) : "";
+    });
   }
 
   // --- the shown position
@@ -263,65 +338,48 @@ export class Match {
   }
 
   goLive() {
+    this.analysis.leave();
     this.replace(`#/match/${this.key}`);
   }
 
+  /** Goes some moves on, or back, on the line that is analysed, or on that of the match. */
+  go(moves) {
+    if (!this.analysis.go(moves)) this.step(this.shown + moves);
+  }
+
   step(ply) {
-    if (ply < 0 || ply >= this.steps.length) return;
-    if (ply === this.steps.length - 1 && this.match.outcome === "running") this.goLive();
+    if (ply < 0 || ply > this.last) return;
+    this.analysis.leave();
+    if (ply === this.last && this.match.outcome === "running") this.goLive();
     else this.replace(`#/match/${this.key}/${ply}`);
   }
 
   replace(hash) {
     if (location.hash !== hash) location.replace(hash);
+    else this.show();
   }
 
   onKey(key) {
-    if (!this.match) return false;
-    switch (key) {
-      case "ArrowLeft":
-        this.step(this.shown - 1);
-        return true;
-      case "ArrowRight":
-        this.step(this.shown + 1);
-        return true;
-      case "Home":
-        this.step(0);
-        return true;
-      case "End":
-        this.goLive();
-        return true;
-      case "Escape":
-        this.seat.restart();
-        return true;
-      default:
-        return false;
-    }
+    const act = { ArrowLeft: () => this.go(-1), ArrowRight: () => this.go(1), Home: () => this.step(0), End: () => this.goLive(), Escape: () => this.chooser.restart() }[key];
+    if (this.match) act?.();
+    return act !== undefined;
   }
 
   show() {
-    const { shown, match } = this;
-    const last = this.steps.length - 1;
+    const { shown, match, last } = this;
     this.slider.max = last;
     this.slider.value = shown;
     this.slider.setAttribute("aria-valuetext", `ply ${shown} of ${last}`);
     this.counter.textContent = `${shown} / ${last}`;
     this.live.hidden = match.outcome !== "running" || this.wanted === null;
-    for (const item of this.moveList.querySelectorAll("[aria-current]")) item.removeAttribute("aria-current");
-    const current = this.moveList.children[shown - 1];
-    if (current) {
-      current.firstChild.setAttribute("aria-current", "step");
-      const top = current.offsetTop;
-      if (top < this.moveList.scrollTop || top + current.offsetHeight > this.moveList.scrollTop + this.moveList.clientHeight) this.moveList.scrollTop = top - this.moveList.clientHeight / 2;
-    } else {
-      this.moveList.scrollTop = 0;
-    }
+    this.showMoves();
     this.plot.hidden = false;
     const drawnPlot = plot(this.plotRoom(), match.roles, this.steps, shown, match.goals, this.range(), (ply) => this.step(ply));
     this.plot.hidden = drawnPlot === null || last === 0;
     this.plot.replaceChildren(h("h2", {}, "Value"), ...(drawnPlot ? [drawnPlot] : []));
     this.showThoughts();
-    this.draw(shown);
+    this.analysis.show();
+    this.draw();
   }
 
   /** Returns the range of the goals seen and expected. */
@@ -341,93 +399,180 @@ export class Match {
     return step.answers[index] ?? this.steps[step.ply + 1]?.moves?.[index];
   }
 
+  /** Shows what is thought about the newest position, or why the move to the shown one was made. */
   showThoughts() {
-    const step = this.steps[this.shown];
-    const range = this.range();
-    const panels = this.match.roles
-      .map((role, index) => (says(step.thinking[index]) ? thinkingPanel(role, index, step.thinking[index], this.played(step, index), range) : null))
-      .filter((panel) => panel !== null);
-    const thinkers = this.match.own.length || this.steps.some((one) => Object.keys(one.thinking).length);
-    this.thinking.hidden = !panels.length && (this.match.outcome !== "running" || !thinkers);
-    const forced = Object.values(step.legal).length && Object.values(step.legal).every((count) => count <= 1);
-    if (!panels.length) panels.push(h("p", { class: "quiet" }, forced ? "There is no choice." : "Nothing is known of what is thought here."));
-    this.thoughts.replaceChildren(...panels);
+    const { shown, steps, match } = this;
+    const panels = (step) =>
+      step === undefined
+        ? []
+        : match.roles.flatMap((role, index) => (telling(step.thinking[index]) ? [thinkingPanel(role, index, step.thinking[index], this.played(step, index), this)] : []));
+    const now = panels(steps[shown]);
+    const open = shown === this.last || shown === 0;
+    const found = open && now.length ? now : panels(steps[shown - 1]);
+    const made = steps[shown].moves ? this.spoken(steps[shown].moves).map(({ move }) => this.say(move)).join(", ") : "";
+    this.why.textContent = found === now ? "Thinking" : made ? `Why ${made}` : "Why";
+    this.thinking.hidden = !found.length || this.analysis.thinks;
+    this.thoughts.replaceChildren(...found);
   }
 
-  async draw(ply) {
+  /** Fetches the position after a line of joint moves from a ply, or as it was in the match without a line. */
+  async fetch(ply, line = null) {
     const step = this.steps[ply];
-    const choosing = this.match.seat?.ply === ply;
-    const version = `${ply} ${step.known} ${step.moves} ${choosing ? this.match.seat.role : ""}`;
-    if (this.drawn === version) return;
-    let drawing = this.drawings.get(version);
-    if (!drawing) {
-      try {
-        drawing = await get(`/page/matches/${encodeURIComponent(this.key)}/positions/${ply}`);
-      } catch (error) {
-        this.boardNote.textContent = error.message;
-        return;
-      }
-      if (drawing.known) this.drawings.set(version, drawing);
-      if (this.drawings.size > KEPT_DRAWINGS) this.drawings.delete(this.drawings.keys().next().value);
-      if (this.shown !== ply) return;
+    const asked = line ? JSON.stringify(line) : this.match.seat?.ply === ply ? this.match.seat.role : "";
+    const version = `${ply} ${step.known} ${step.moves} ${this.match.eyes ?? ""} ${asked}`;
+    const kept = this.drawings.get(version);
+    if (kept) return kept;
+    const drawing = await get(`${this.path}/positions/${ply}${line ? `?line=${encodeURIComponent(asked)}` : ""}`);
+    drawing.version = version;
+    Object.assign(this.spelled, drawing.spelled);
+    if (drawing.known) this.drawings.set(version, drawing);
+    if (this.drawings.size > KEPT_DRAWINGS) this.drawings.delete(this.drawings.keys().next().value);
+    return drawing;
+  }
+
+  async draw() {
+    const ply = this.shown;
+    const { line } = this.analysis;
+    const current = () => this.shown === ply && this.analysis.line === line;
+    let drawing;
+    try {
+      drawing = await this.fetch(ply, line);
+    } catch (error) {
+      if (current()) this.boardNote.textContent = error.message;
+      return;
     }
-    this.drawn = drawing.known ? version : null;
+    if (!current()) return;
+    if (!drawing.known || this.drawn !== drawing) this.showDrawing(drawing);
+    const { seat } = this;
+    if (line) this.analysis.choose(drawing);
+    else this.offer(this.turn, seat?.role, seat?.moves ?? [], seat ? drawing.choices : {});
+  }
+
+  showDrawing(drawing) {
+    const step = this.steps[this.shown];
+    const near = this.drawn !== null && Math.abs((this.drawnPly ?? 0) - this.shown) <= 1;
+    this.drawn = drawing;
+    this.drawnPly = this.shown;
+    this.colours = drawing.colours;
+    this.emblems ??= drawing.known ? drawing.emblems : null;
     paint(this.element, drawing.colours);
-    const pictures = boards(drawing);
-    this.board.replaceChildren(...pictures);
-    this.board.hidden = !pictures.length;
-    const doubt = step.states > 1 ? `The likeliest of ${step.states} states that fit what was told.` : "";
-    this.boardNote.textContent = drawing.known ? doubt : "This position is not known yet, or was not kept.";
+    this.boards.show(drawing, near);
+    this.boardNote.textContent = !drawing.known ? "This position is not known yet, or was not kept." : this.analysis.line ? "" : this.sight(step);
     const table = factTable(drawing.rest, drawing.gone);
     this.facts.hidden = table === null;
-    this.facts.replaceChildren(h("h2", {}, pictures.length ? "Other facts" : "Facts"), ...(table ? [table] : []));
-    this.element.dataset.ply = ply;
-    if (choosing) this.seat.takeChoices(ply, drawing.choices);
+    // A hand of cards is on no board.
+    if (drawing.known && (!drawing.svg.length || (this.match.eyes ?? null) !== null)) this.facts.open = true;
+    this.facts.replaceChildren(h("summary", {}, drawing.svg.length ? "Other facts" : "Facts"), ...(table ? [table] : []));
+    this.element.dataset.ply = this.shown;
+    // The moves may be written better now, and the roles have their pieces.
+    this.showMoves();
+    this.showTurn();
+    this.tick();
   }
 
-  // --- a person plays
+  /** Says what is seen of a position that is not known for sure. */
+  sight(step) {
+    const eyes = this.match.eyes ?? null;
+    if (eyes === null) return step.states > 1 ? `The likeliest of ${step.states} states that fit what was told.` : "";
+    const seen = (step.percepts[eyes] ?? []).map(plain).join(", ") || "nothing";
+    return `You saw: ${seen}. Shown is what holds in ${step.sure ? "all" : "each of"} ${step.states} states that fit what you saw.`;
+  }
 
-  act(action, data) {
-    return post(`/page/matches/${encodeURIComponent(this.key)}/${action}`, data);
+  // --- a person chooses: the table of `Chooser`
+
+  /** Lets the person choose a role's move, in a place of the page. */
+  offer(place, role, moves, choices) {
+    // A move is one of this position, also when the page is at another one already.
+    this.asked = { ply: this.shown, line: this.analysis.line ?? [], role };
+    if (this.chooser.element.parentNode !== place) place.append(this.chooser.element);
+    this.chooser.take(moves, choices);
+  }
+
+  async play(move) {
+    this.chooser.point(null);
+    if (this.analysis.line) this.analysis.play(move);
+    else await this.act("move", { move });
+  }
+
+  mark(squares, hinted, begun) {
+    // Before anything is chosen, mark the squares with which moves begin.
+    const first = [...this.boards.element.querySelectorAll(".first")].map((square) => square.dataset.square).filter((square) => squares.has(square));
+    this.boards.mark(begun || !first.length ? squares : new Set(first), hinted);
+  }
+
+  /** Shows a move's position as ghosts on the shown one; null ends that. */
+  async point(move) {
+    this.pointed = move;
+    const position = move === null ? null : await this.after(move);
+    if (this.pointed === move) this.boards.ghost(position);
+  }
+
+  async shape(move) {
+    const position = await this.after(move);
+    return position ? shapeOf(this.boards.pictures, position) : { cells: 0, svg: null };
+  }
+
+  /** Returns the position after a move of the one who chooses; null where others move at the same time. */
+  async after(move) {
+    const { ply, line, role } = this.asked;
+    // Nobody knows what others choose at the same time, or what is hidden.
+    const several = Object.values(this.steps[ply].legal).filter((count) => count > 1).length > 1;
+    if (this.match.outcome === "running" && (several || (this.match.eyes ?? null) !== null)) return null;
+    const joint = this.match.roles.map((_, index) => (index === role ? move : null));
+    try {
+      return await this.fetch(ply, [...line, joint]);
+    } catch {
+      return null;
+    }
+  }
+
+  async act(action, data = {}) {
+    const { seat } = this.match;
+    this.message.textContent = "";
+    try {
+      return await post(`${this.path}/${action}`, { ply: this.last, role: seat?.role ?? this.match.players.indexOf("human"), ...data });
+    } catch (error) {
+      this.message.textContent = error.message;
+      return null;
+    }
+  }
+
+  async hint() {
+    const { ply } = this.match.seat;
+    this.hintButton.disabled = true;
+    const asked = this.act("hint");
+    this.message.textContent = "Thinking about it …";
+    const found = await asked;
+    this.hintButton.disabled = false;
+    if (!found || this.seat?.ply !== ply) return;
+    this.chooser.hint(found.move);
+    this.point(found.move);
+    this.hinted = { ply, ...found };
+    this.showHint();
+  }
+
+  /** Tells the hint, while its position is shown. */
+  showHint() {
+    const found = this.hinted;
+    if (!found || this.seat?.ply !== found.ply) return;
+    const value = (found.value ?? null) === null ? "" : `, worth ${Math.round(found.value)}`;
+    const line = found.line?.length > 1 ? `; expected: ${found.line.slice(0, EXPECTED).map((move) => this.say(move)).join(" → ")}` : "";
+    this.message.textContent = `Hint: ${this.say(found.move)}${value}${line}`;
   }
 
   /** Ends the match, by `stop`, or begins another one of these rules, by `again` or `swap`, and shows it. */
   async another(action) {
+    const asked = this.act(action);
     this.message.textContent = "One moment …";
-    try {
-      const { key } = await this.act(action, {});
-      this.message.textContent = "";
-      if (key) location.hash = `#/match/${key}`;
-    } catch (error) {
-      this.message.textContent = error.message;
-    }
+    const found = await asked;
+    if (found) this.message.textContent = "";
+    if (found?.key) location.hash = `#/match/${found.key}`;
   }
 
-  clickBoard(event) {
-    const square = event.target.closest?.("[data-square]");
-    if (square && this.match?.seat && this.shown === this.match.seat.ply) this.seat.click(square.dataset.square);
-  }
-
-  /** Makes squares with choices look and act like buttons. */
-  markSquares(squares, hinted) {
-    const counts = new Map(squares);
-    const hintedSquares = new Set(hinted === null || hinted === undefined ? [] : Object.keys(this.seat.choices).filter((square) => this.seat.choices[square].includes(hinted)));
-    const elements = [...this.board.querySelectorAll("[data-square]")];
-    // Before anything is chosen, mark the squares with which moves begin.
-    const begins = (element) => element.classList.contains("first");
-    const beginning = !this.seat.narrowed && elements.some(begins);
-    for (const element of elements) {
-      const marked = counts.has(element.dataset.square) && (!beginning || begins(element));
-      element.classList.toggle("choice", marked);
-      element.classList.toggle("target", marked);
-      element.classList.toggle("hinted", hintedSquares.has(element.dataset.square));
-      if (!marked) {
-        for (const name of ["tabindex", "role"]) element.removeAttribute(name);
-      } else {
-        element.setAttribute("tabindex", "0");
-        element.setAttribute("role", "button");
-        element.setAttribute("aria-label", element.querySelector(":scope > title")?.textContent ?? element.dataset.square);
-      }
-    }
+  toggleSound() {
+    const on = recall("sound") !== true;
+    remember("sound", on);
+    this.sound.setAttribute("aria-pressed", String(on));
+    if (on) knock();
   }
 }

@@ -1,5 +1,5 @@
 // All matches, running and finished; where there is a lobby, its games and benches as well.
-import { get, h, paint, plain, playerName, thumbnail } from "./dom.js";
+import { carefulButton, chip, clockText, gameTitle, get, h, paint, plain, playerName, post, thumbnail } from "./dom.js";
 import { follow } from "./live.js";
 import { Lobby } from "./lobby.js";
 
@@ -34,7 +34,8 @@ export class Overview {
       h("p", {}, "No match yet."),
       h("p", { class: "quiet" }, "As soon as a game manager sends START, the match appears here."),
     );
-    this.element = h("div", { class: "overview" }, this.heading, this.empty, this.tournamentSection, this.runningSection, this.lobbyPlace, this.benchSection, this.overSection);
+    this.day = h("section", { class: "panel day", "aria-label": "Server", hidden: true });
+    this.element = h("div", { class: "overview" }, this.heading, this.day, this.empty, this.tournamentSection, this.runningSection, this.lobbyPlace, this.benchSection, this.overSection);
     this.seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
         entry.target.card.visible = entry.isIntersecting;
@@ -46,15 +47,25 @@ export class Overview {
   open(tell) {
     document.title = "Matches – ggp-agent";
     this.stop = follow("/page/matches", (data) => this.take(data), tell);
+    this.ticking = setInterval(() => this.showDay(), 1000);
+  }
+
+  onKey(key) {
+    return this.lobby?.onKey(key);
   }
 
   close() {
     this.stop?.();
+    clearInterval(this.ticking);
     this.lobby?.close();
     this.seen.disconnect();
   }
 
-  take({ matches, tournaments, benches }) {
+  take({ matches, tournaments, benches, server }) {
+    this.server = server;
+    this.live = matches.filter((match) => match.outcome === "running");
+    this.takenAt = performance.now();
+    this.showDay();
     if (benches && !this.lobby) this.enter();
     this.benchSection.hidden = !benches?.length;
     this.benches.replaceChildren(...(benches ?? []).map(benchCard));
@@ -76,6 +87,28 @@ export class Overview {
     }
   }
 
+  /** Shows how a server is doing: what its organiser looks at while matches run. */
+  showDay() {
+    this.day.hidden = !this.server;
+    if (!this.server || document.hidden) return;
+    const { lateness, margin, memory, troubles } = this.server;
+    const milliseconds = (seconds) => `${(1000 * seconds).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
+    const megabytes = (bytes) => `${Math.round(bytes / 2 ** 20)} MiB`;
+    const told = Object.entries(troubles).filter(([, count]) => count);
+    const since = (performance.now() - this.takenAt) / 1000;
+    const figures = [
+      ["Lateness", lateness.latest.length ? `${milliseconds(lateness.largest)} at most; latest ${lateness.latest.slice(-3).map(milliseconds).join(", ")}` : "no answer yet"],
+      ["Margin", milliseconds(margin)],
+      ["Memory", `server ${megabytes(memory.server)}, workers ${megabytes(memory.workers)}`],
+      ["Trouble", told.map(([name, count]) => `${name}: ${count}`).join(", ") || "none"],
+      ...this.live.map(({ game, roles, own, clocks, clock, phase }) => [
+        gameTitle(game),
+        `as ${own.map((index) => plain(roles[index])).join(", ")}; clocks ${clocks.join(" and ")} s; ${clock ? `answer due in ${clockText(clock.left - since)}` : phase}`,
+      ]),
+    ];
+    this.day.replaceChildren(h("dl", {}, figures.flatMap(([name, text]) => [h("dt", {}, name), h("dd", { class: "figure" }, text)])));
+  }
+
   enter() {
     this.lobby = new Lobby();
     this.heading.textContent = "Play a game";
@@ -89,7 +122,7 @@ export class Overview {
     matches.forEach((match, index) => {
       let card = this.cards.get(match.key);
       if (!card) {
-        card = new Card(match);
+        card = new Card(match, this.lobby !== null);
         this.cards.set(match.key, card);
         this.seen.observe(card.element);
       }
@@ -110,30 +143,39 @@ function tournamentCard(tournament) {
 }
 
 function benchCard(bench) {
-  return h("a", { class: `card wide${bench.done ? "" : " live"}`, href: `#/bench/${bench.key}` }, h("div", {}, h("h3", {}, bench.title), h("p", { class: "state" }, bench.done ? "done" : "running")));
+  return h("a", { class: `card wide${bench.done ? "" : " live"}`, href: `#/bench/${bench.key}` }, h("div", {}, h("h3", {}, bench.games.map(gameTitle).join(" and ")), h("p", { class: "state" }, bench.done ? "done" : "running")));
 }
 
 class Card {
-  constructor(match) {
+  /** `ends` is whether the match can be ended here. */
+  constructor(match, ends) {
     this.visible = false;
     this.drawn = -1;
     this.drawnAt = -Infinity;
     this.later = null;
     this.picture = h("div", { class: "thumbnail", "aria-hidden": "true" });
-    this.title = h("h3", {});
+    this.title = h("a", { href: `#/match/${match.key}` });
     this.state = h("p", { class: "state" });
     this.roles = h("ul", { class: "roles" });
-    this.element = h("a", { class: "card", href: `#/match/${match.key}` }, this.picture, h("div", {}, this.title, this.state, this.roles));
+    this.end = ends ? carefulButton("End", "Really end?", () => this.stop()) : null;
+    this.element = h("article", { class: "card" }, this.picture, h("div", {}, h("h3", {}, this.title), this.state, this.roles, this.end));
     this.element.card = this;
   }
 
   take(match) {
     this.match = match;
     this.element.classList.toggle("live", match.outcome === "running");
-    this.title.textContent = match.game;
+    this.title.textContent = gameTitle(match.game);
+    if (this.end) this.end.hidden = match.outcome !== "running";
     const plies = `${match.plies} ${match.plies === 1 ? "ply" : "plies"}`;
     this.state.textContent =
       match.outcome === "running" ? `${match.phase || "running"} · ${plies}` : `${ENDS[match.outcome] ?? match.outcome} · ${plies} · ${when(match.began)}`;
+    this.showRoles();
+    this.draw();
+  }
+
+  showRoles() {
+    const { match } = this;
     this.roles.replaceChildren(
       ...match.roles.map((role, index) => {
         const goal = match.goals[index];
@@ -142,14 +184,23 @@ class Card {
         return h(
           "li",
           {},
-          h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }),
+          chip(index, this.emblems),
           h("span", { class: "role" }, plain(role)),
           h("span", { class: "quiet player" }, playerName(match.players[index])),
           h("span", { class: "figure" }, figure),
         );
       }),
     );
-    this.draw();
+  }
+
+  async stop() {
+    this.end.disabled = true;
+    try {
+      await post(`/page/matches/${this.match.key}/stop`, {});
+    } catch (error) {
+      this.state.textContent = error.message;
+    }
+    this.end.disabled = false;
   }
 
   async draw() {
@@ -168,6 +219,8 @@ class Card {
     try {
       const position = await get(`/page/matches/${key}/positions/${plies}`);
       paint(this.element, position.colours);
+      this.emblems = position.emblems;
+      this.showRoles();
       this.picture.replaceChildren(thumbnail(position));
       if (!position.known && outcome === "running") this.drawn = -1;
       if (this.match.plies !== plies) this.draw();

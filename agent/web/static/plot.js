@@ -1,5 +1,6 @@
 // Plots: values over a match, a line for each thinking role in a band for its spread; and any lines.
 import { h, plain, s, short } from "./dom.js";
+import { valueOf } from "./thinking.js";
 
 const NARROWEST = 280;
 const HEIGHT = 180;
@@ -8,6 +9,34 @@ const DIGIT = 7;
 const RIGHT = 10;
 const TOP = 10;
 const BOTTOM = 22;
+
+const MOST_BLUNDERS = 3;
+const LEAST_LOSS = 12;
+
+/** Returns the values of a role that are sure enough, by ply. */
+function valuesOf(steps, index) {
+  return steps.flatMap(({ ply, thinking }) => {
+    const thought = thinking[index];
+    const value = thought ? valueOf(thought) : null;
+    return value === null ? [] : [{ ply, thought, value }];
+  });
+}
+
+/** Returns the moves that lost most, by ply, each with its loss: where a value of a role jumps from one ply to a later
+ * one, down by its own move, up by another's. */
+export function blunders(roles, steps) {
+  const found = new Map();
+  roles.forEach((_, index) => {
+    const values = valuesOf(steps, index);
+    values.slice(1).forEach(({ ply, value }, place) => {
+      const before = values[place];
+      const loss = Math.abs(value - before.value);
+      const at = value < before.value ? before.ply + 1 : ply;
+      if (loss >= LEAST_LOSS && loss > (found.get(at) ?? 0)) found.set(at, loss);
+    });
+  });
+  return new Map([...found].sort(([, one], [, other]) => other - one).slice(0, MOST_BLUNDERS));
+}
 
 /** Makes the plot, `room` pixels wide, of goals within a range; `choose(ply)` is called for a clicked ply. */
 export function plot(room, roles, steps, shown, goals, [least, most], choose) {
@@ -29,9 +58,7 @@ export function plot(room, roles, steps, shown, goals, [least, most], choose) {
   }
   const words = [];
   roles.forEach((role, index) => {
-    const points = steps
-      .map((step) => ({ ply: step.ply, thought: step.thinking[index] }))
-      .filter(({ thought }) => thought && thought.value !== null);
+    const points = valuesOf(steps, index);
     if (!points.length) return;
     const group = s("g", { class: `line role-${index % 6}` });
     const band = points.filter(({ thought }) => thought.spread);
@@ -40,22 +67,23 @@ export function plot(room, roles, steps, shown, goals, [least, most], choose) {
       const lower = band.map(({ ply, thought }) => `${x(ply)},${y(thought.spread[0])}`).reverse();
       group.append(s("polygon", { class: "band", points: [...upper, ...lower].join(" ") }));
     }
-    group.append(s("polyline", { points: points.map(({ ply, thought }) => `${x(ply)},${y(thought.value)}`).join(" ") }));
-    for (const { ply, thought } of points) {
+    group.append(s("polyline", { points: points.map(({ ply, value }) => `${x(ply)},${y(value)}`).join(" ") }));
+    for (const { ply, thought, value } of points) {
       if (thought.proven) {
-        group.append(s("rect", { class: "proven", x: -4, y: -4, width: 8, height: 8, transform: `translate(${x(ply)} ${y(thought.value)}) rotate(45)` }));
+        group.append(s("rect", { class: "proven", x: -4, y: -4, width: 8, height: 8, transform: `translate(${x(ply)} ${y(value)}) rotate(45)` }));
       } else if (points.length < 60) {
-        group.append(s("circle", { cx: x(ply), cy: y(thought.value), r: 2.5 }));
+        group.append(s("circle", { cx: x(ply), cy: y(value), r: 2.5 }));
       }
     }
     if (goals.length && goals[index] !== null) {
       group.append(s("circle", { class: "goal", cx: x(last), cy: y(goals[index]), r: 5 }));
     }
     svg.append(group);
-    const [first, final] = [points[0].thought.value, points[points.length - 1].thought.value];
+    const [first, final] = [points[0].value, points[points.length - 1].value];
     words.push(`${plain(role)}: from ${Math.round(first)} to ${Math.round(final)}`);
   });
   if (!words.length) return null;
+  for (const [ply] of blunders(roles, steps)) svg.append(s("text", { class: "lost", x: x(ply), y: TOP + 6, "text-anchor": "middle" }, "?"));
   svg.append(s("line", { class: "here", x1: x(shown), x2: x(shown), y1: TOP, y2: HEIGHT - BOTTOM }));
   svg.setAttribute("aria-label", `Value over the match. ${words.join("; ")}.`);
   svg.addEventListener("click", (event) => {
@@ -70,7 +98,7 @@ export function plot(room, roles, steps, shown, goals, [least, most], choose) {
     h(
       "figcaption",
       { class: "quiet" },
-      "Expected goal by ply. Band: how far it moved while being thought about; diamond: proven" + (goals.length ? "; ring: result." : "."),
+      "Expected goal by ply. Band: how far it moved while being thought about; diamond: proven; question mark: a move that lost much" + (goals.length ? "; ring: result." : "."),
     ),
   );
 }
@@ -104,6 +132,20 @@ export function lines(room, { title, x: across, y: up, series }) {
   }
   svg.setAttribute("aria-label", `${title}. ${words.join("; ")}.`);
   return h("figure", {}, h("h3", {}, title), svg, h("figcaption", { class: "quiet" }, `${up} by ${across}. `, legend.length > 1 ? legend : null));
+}
+
+/** Draws an interval (`low` and `high`, if there is one) with its value marked; null without a value. */
+export function interval({ value, low, high }, [least, most]) {
+  if (value === null) return null;
+  const x = (at) => (100 * (at - least)) / (most - least);
+  const from = x(low ?? value);
+  return s(
+    "svg",
+    { class: "interval", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+    s("rect", { class: "whole", x: 0, y: 3, width: 100, height: 2 }),
+    s("rect", { class: "likely", x: from, y: 1.5, width: Math.max(0.5, x(high ?? value) - from), height: 5 }),
+    s("rect", { class: "mean", x: Math.min(98.5, Math.max(0, x(value) - 0.75)), y: 0, width: 1.5, height: 8 }),
+  );
 }
 
 /** Returns round numbers about as far apart as a third of the range, which they cover. */

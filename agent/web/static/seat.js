@@ -1,146 +1,137 @@
-// A person's move: by clicking squares, or from the legal moves, narrowed down argument by argument.
-import { carefulButton, h, plain } from "./dom.js";
+// The choice of a move: by clicking squares, or from the legal moves, narrowed down argument by argument.
+import { h } from "./dom.js";
 
 const MOST_BUTTONS = 14;
+const MOST_LARGE = 6;
+const POINT_MILLISECONDS = 60;
 
-/** Splits a term into atoms and brackets, so that moves can be compared place by place. */
+/** Splits a move into words and brackets, so that moves can be compared place by place. */
 function tokens(text) {
   return text.match(/[()]|[^\s()]+/g) ?? [];
 }
 
-export class SeatPanel {
-  /** `send(action, data)` calls the server; `mark(squares, hinted)` marks the squares that can be clicked. */
-  constructor(send, mark) {
-    this.send = send;
-    this.mark = mark;
-    this.seat = null;
+export class Chooser {
+  /** `table` takes what is chosen: `play(move)` it, `mark(squares, hinted)` those that can be clicked, `point(move)` at
+   * one, or at null; it can `say(move)` as people do, and make a picture of the `shape(move)` that a move leaves. */
+  constructor(table) {
+    this.table = table;
+    this.moves = [];
     this.choices = {};
     this.remaining = [];
-    this.message = h("p", { class: "quiet", role: "status" });
-    this.buttons = h("div", { class: "buttons" });
-    this.title = h("h2", {});
-    this.hintButton = h("button", { type: "button", onclick: () => this.hint() }, "Hint");
-    this.undoButton = h("button", { type: "button", onclick: () => this.act("undo") }, "Take back");
-    this.resignButton = carefulButton("Resign", "Really resign?", () => this.act("resign"));
-    this.againButton = h("button", { type: "button", onclick: () => this.restart() }, "Choose anew");
-    this.element = h("section", { class: "panel seat", "aria-label": "Your move", hidden: true }, this.title, this.buttons, h("div", { class: "actions" }, this.againButton, this.hintButton, this.undoButton, this.resignButton), this.message);
+    this.buttons = h("div", { class: "buttons", onpointerleave: () => this.point(null) });
+    this.restartButton = h("button", { type: "button", class: "link", onclick: () => this.restart() }, "Choose anew");
+    this.element = h("div", { class: "chooser" }, this.buttons, this.restartButton);
   }
 
-  /** Takes in the possible actions; null while nobody is asked. */
-  take(seat, roles) {
-    const before = this.seat;
-    this.seat = seat;
-    this.element.hidden = seat === null;
-    if (seat === null) {
-      this.choices = {};
-      this.mark([], null);
-      return;
-    }
-    if (before && before.ply === seat.ply && before.role === seat.role) return;
-    this.title.textContent = `Your move: ${plain(roles[seat.role])}`;
-    this.hintButton.hidden = !seat.hint;
-    this.undoButton.hidden = !seat.undo;
-    this.message.textContent = "";
-    this.restart();
-  }
-
-  /** Takes in the moves by square, once the position is drawn. */
-  takeChoices(ply, choices) {
-    if (this.seat === null || this.seat.ply !== ply) return;
+  /** Takes in the moves to choose from, and those of each square. */
+  take(moves, choices) {
+    const same = moves.length === this.moves.length && moves.every((move, index) => move === this.moves[index]);
     this.choices = choices;
-    this.show();
-  }
-
-  /** Whether something was chosen already. */
-  get narrowed() {
-    return this.seat !== null && this.remaining.length < this.seat.moves.length;
+    this.moves = moves;
+    if (same) this.show();
+    else this.restart();
   }
 
   restart() {
+    this.begun = null;
     this.hinted = null;
-    this.remaining = this.seat ? [...this.seat.moves] : [];
-    this.fixed = [];
+    this.remaining = this.moves;
+    this.point(null);
     this.show();
   }
 
-  /** Narrows the moves down to those of a clicked square; a single one is played. */
+  /** Marks a move's squares. */
+  hint(move) {
+    this.restart();
+    this.hinted = move;
+    this.show();
+  }
+
+  /** Narrows the moves down to those of a clicked square; a single one is played, and the first square begins anew. */
   click(square) {
-    if (!this.seat) return;
-    const mentioned = new Set(this.choices[square] ?? []);
-    let left = this.remaining.filter((move) => mentioned.has(move));
-    if (!left.length) {
-      // The square begins another move.
-      left = this.seat.moves.filter((move) => mentioned.has(move));
-      if (!left.length) return;
+    if (square === this.begun) {
+      this.restart();
+      return;
     }
+    const left = this.movesAt(square);
+    if (!left.length) return;
+    this.begun = square;
     this.narrow(left);
+  }
+
+  /** Returns the moves that a square leaves; those that begin there if it leaves none. */
+  movesAt(square) {
+    const mentioned = new Set(this.choices[square] ?? []);
+    const left = this.remaining.filter((move) => mentioned.has(move));
+    return left.length ? left : this.moves.filter((move) => mentioned.has(move));
+  }
+
+  /** Shows what the move of a square, or a move itself, would do; null ends that. */
+  point(move) {
+    clearTimeout(this.pointing);
+    this.pointing = setTimeout(() => this.table.point(move), move === null ? 0 : POINT_MILLISECONDS);
+  }
+
+  pointAt(square) {
+    const left = square === null ? [] : this.movesAt(square);
+    this.point(left.length === 1 ? left[0] : null);
   }
 
   narrow(left) {
     this.remaining = left;
-    if (left.length === 1) this.act("move", { move: left[0] });
+    if (left.length === 1) this.table.play(left[0]);
     else this.show();
   }
 
   show() {
-    const { seat, remaining } = this;
-    if (!seat) return;
-    this.againButton.hidden = !this.narrowed;
-    const squares = Object.entries(this.choices).filter(([, moves]) => moves.some((move) => remaining.includes(move)));
-    this.mark(squares.map(([square, moves]) => [square, moves.filter((move) => remaining.includes(move)).length]), this.hinted);
+    const { remaining, hinted } = this;
+    const narrowed = remaining.length < this.moves.length;
+    this.restartButton.hidden = !narrowed;
+    const leads = (moves) => moves.some((move) => remaining.includes(move));
+    this.table.mark(
+      new Set(Object.keys(this.choices).filter((square) => leads(this.choices[square]))),
+      new Set(Object.keys(this.choices).filter((square) => hinted && this.choices[square].includes(hinted))),
+      narrowed,
+    );
+    this.buttons.classList.toggle("large", this.moves.length <= MOST_LARGE && !Object.keys(this.choices).length);
+    // A button that is being pressed must stay: news of the match arrive at any time.
+    const shown = JSON.stringify(remaining.map((move) => [move, this.table.say(move)]));
+    if (shown === this.shown) return;
+    this.shown = shown;
     if (remaining.length <= MOST_BUTTONS) {
-      this.buttons.replaceChildren(...remaining.map((move) => this.button(plain(move), () => this.act("move", { move }))));
+      this.buttons.replaceChildren(...remaining.map((move) => this.button(this.table.say(move), move, () => this.table.play(move))));
       return;
     }
     // Find the first place at which the moves differ.
-    const split = remaining.map((move) => [move, tokens(move)]);
+    const split = remaining.map((move) => [move, tokens(this.table.say(move))]);
     let place = 0;
     while (split.every(([, parts]) => parts[place] === split[0][1][place])) place += 1;
-    const groups = Map.groupBy ? Map.groupBy(split, ([, parts]) => parts[place] ?? "") : group(split, place);
+    const groups = new Map();
+    for (const [move, parts] of split) groups.set(parts[place] ?? "", [...(groups.get(parts[place] ?? "") ?? []), move]);
     const common = split[0][1].slice(0, place).filter((part) => part !== "(" && part !== ")");
     const values = [...groups].sort(([one], [other]) => one.localeCompare(other, undefined, { numeric: true }));
-    this.buttons.replaceChildren(
-      ...(common.length ? [h("p", { class: "quiet common" }, `${common.join(" ")} …`)] : []),
-      ...values.map(([value, moves]) =>
-        this.button(moves.length === 1 ? plain(moves[0][0]) : `${value === "(" ? "…" : value || "as it is"} (${moves.length})`, () => this.narrow(moves.map(([move]) => move))),
-      ),
+    const made = values.map(([value, [first, ...others]]) =>
+      others.length
+        ? this.button(`${value === "(" ? "…" : value || "as it is"} (${others.length + 1})`, null, () => this.narrow([first, ...others]))
+        : this.button(this.table.say(first), first, () => this.table.play(first)),
     );
+    this.buttons.replaceChildren(...(common.length ? [h("p", { class: "quiet common" }, `${common.join(" ")} …`)] : []), ...made);
+    this.drawShapes(made, values.map(([, [first]]) => first));
   }
 
-  button(text, onclick) {
-    return h("button", { type: "button", class: "move", onclick }, text);
-  }
-
-  async act(action, data = {}) {
-    const { ply, role } = this.seat;
-    try {
-      return await this.send(action, { ply, role, ...data });
-    } catch (error) {
-      this.message.textContent = error.message;
-      return null;
+  /** Puts the shapes that moves leave on their groups' buttons; where the first is a single square, all will be. */
+  async drawShapes(buttons, moves) {
+    for (const [index, button] of buttons.entries()) {
+      const { cells, svg } = await this.table.shape(moves[index]);
+      if ((index === 0 && cells < 2) || !button.isConnected) return;
+      if (svg) button.prepend(svg);
     }
   }
 
-  async hint() {
-    const { ply } = this.seat;
-    this.hintButton.disabled = true;
-    this.message.textContent = "Thinking about it …";
-    const found = await this.act("hint");
-    this.hintButton.disabled = false;
-    if (!found || this.seat?.ply !== ply) return;
-    this.message.textContent = `Hint: ${plain(found.move)}`;
-    this.hinted = found.move;
-    this.remaining = [...this.seat.moves];
-    this.show();
+  button(text, move, onclick) {
+    const point = () => this.point(move);
+    // A finger does not point before it chooses.
+    const hover = ({ pointerType }) => pointerType === "touch" || point();
+    return h("button", { type: "button", class: "move", onclick, onpointerenter: hover, onfocus: point, onblur: () => this.point(null) }, h("span", {}, text));
   }
-}
-
-function group(split, place) {
-  const groups = new Map();
-  for (const one of split) {
-    const value = one[1][place] ?? "";
-    if (!groups.has(value)) groups.set(value, []);
-    groups.get(value).push(one);
-  }
-  return groups;
 }

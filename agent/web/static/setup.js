@@ -1,5 +1,5 @@
 // Forms that begin a match or a bench. A sheet is `{name}` for one of the lobby's, or `{name, text}`.
-import { capital, h, paint, plain, post, recall, remember } from "./dom.js";
+import { capital, chip, gameTitle, h, paint, plain, post, recall, remember } from "./dom.js";
 
 const SECONDS = 2;
 const MATCHES = 20;
@@ -88,7 +88,7 @@ function openDialog(title, button, fields, act) {
 }
 
 /** Opens the form of a match: who plays each role, and how strong the agent is. */
-export function openMatchForm(title, sheet, roles, levels, colours = []) {
+export function openMatchForm(title, sheet, roles, levels, { colours = [], emblems = [] } = {}) {
   const rows = roles.map((role, index) => {
     const select = h("select", { "aria-label": `Player of ${plain(role)}` }, PLAYERS.map(([value, text]) => h("option", { value }, text)));
     const address = h("input", { type: "url", placeholder: "http://localhost:9147", "aria-label": `Address of the player of ${plain(role)}`, pattern: "https?://.+", required: true });
@@ -98,7 +98,7 @@ export function openMatchForm(title, sheet, roles, levels, colours = []) {
     select.value = usual(roles)[index];
     select.addEventListener("change", update);
     update();
-    const element = h("div", { class: "seat-row" }, h("span", { class: "role" }, h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }), plain(role)), select, address);
+    const element = h("div", { class: "seat-row" }, h("span", { class: "role" }, chip(index, emblems), plain(role)), select, address);
     return { element, player: () => select.value || address.value };
   });
   const players = h("fieldset", {}, h("legend", {}, "Players"), rows.map(({ element }) => element));
@@ -116,7 +116,7 @@ export function openBenchForm(title, sheet, games) {
   const [matchField, matches] = number("Matches", MATCHES, { min: 1, max: 1000 });
   const [timeField, seconds] = number("Seconds per move", BENCH_SECONDS, { min: 0.01, max: 60, step: "any" });
   const last = recall(`bench:${sheet.name}`);
-  const others = [["", "nothing"], ...(last === null || last === sheet.text ? [] : [["last", "these rules as they were at the last bench"]]), ["file", "a file …"], ...games.map(({ name, title: of }) => [`name:${name}`, of])];
+  const others = [["", "nothing"], ...(last === null || last === sheet.text ? [] : [["last", "these rules as they were at the last bench"]]), ["file", "a file …"], ...games.map(({ name }) => [`name:${name}`, gameTitle(name)])];
   const other = h("select", {}, others.map(([value, text]) => h("option", { value }, text)));
   const file = h("input", { type: "file", accept: ".kif,.gdl,.txt", "aria-label": "File to compare with", required: true });
   const update = () => {

@@ -1,5 +1,5 @@
 // A rulesheet beside its first position: the text is checked as it is typed, and can be played and benched.
-import { boards, capital, get, h, paint, post, recall, remember, sides } from "./dom.js";
+import { boards, capital, gameTitle, get, h, paint, post, recall, remember, sides } from "./dom.js";
 import { factTable } from "./facts.js";
 import { begin, fileButton, openBenchForm, openFile, openMatchForm, usual } from "./setup.js";
 
@@ -11,7 +11,7 @@ export class Sheet {
     this.way = name === null ? "#/sheet" : `#/sheet/${encodeURIComponent(name)}`;
     this.name = name;
     this.store = name === null ? "sheet" : `sheet:${name}`;
-    this.title = h("h1", {}, name ?? "Rules");
+    this.title = h("h1", {}, gameTitle(name ?? "rules"));
     this.games = [];
     this.levels = [];
     this.roles = [];
@@ -31,7 +31,7 @@ export class Sheet {
     this.message = h("p", { class: "trouble", role: "alert" });
     const button = (text, onclick, kind = "") => h("button", { type: "button", class: kind, onclick }, text);
     this.play = button("Play", () => this.tell(() => begin(this.sheet(), usual(this.roles))), "primary");
-    this.setUp = button("Set up …", () => openMatchForm(this.title.textContent, this.sheet(), this.roles, this.levels, this.colours));
+    this.setUp = button("Set up …", () => openMatchForm(this.title.textContent, this.sheet(), this.roles, this.levels, this.picture));
     this.bench = button("Bench …", () => openBenchForm(`Bench of ${this.title.textContent}`, this.sheet(), this.games));
     this.revert = button("As it was", () => this.put(this.base, true));
     this.revert.hidden = true;
@@ -60,7 +60,7 @@ export class Sheet {
   }
 
   async open(tell) {
-    document.title = `${this.name ?? "Rules"} – ggp-agent`;
+    document.title = `${this.title.textContent} – ggp-agent`;
     tell("");
     const draft = recall(this.store);
     if (this.name === null) this.take(draft ?? { name: "rules", text: "" });
@@ -73,9 +73,8 @@ export class Sheet {
       if (this.name !== null) {
         const { text } = found.given?.name === this.name ? found.given : await get(`/page/lobby/sheets/${encodeURIComponent(this.name)}`);
         this.base = text;
-        this.title.textContent = found.games.find((game) => game.name === this.name)?.title ?? this.name;
       }
-      this.links.replaceChildren("Paste a rulesheet, or begin with the rules of ", ...this.games.flatMap(({ name, title }, index) => [index ? ", " : "", h("a", { href: `#/sheet/${encodeURIComponent(name)}` }, title)]), ".");
+      this.links.replaceChildren("Paste a rulesheet, or begin with the rules of ", ...this.games.flatMap(({ name }, index) => [index ? ", " : "", h("a", { href: `#/sheet/${encodeURIComponent(name)}` }, gameTitle(name))]), ".");
     } catch (error) {
       this.message.textContent = error.message;
     }
@@ -186,10 +185,10 @@ export class Sheet {
       return;
     }
     this.roles = found?.roles ?? [];
-    this.sides.replaceChildren(...(this.roles.length ? [sides(this.roles)] : []));
+    this.sides.replaceChildren(...(this.roles.length ? [sides(this.roles, found.picture?.emblems)] : []));
     const { picture } = found ?? {};
     this.diagram.replaceChildren(...(picture ? boards(picture) : []));
-    this.colours = picture?.colours;
+    this.picture = picture ?? undefined;
     if (picture) paint(this.position, picture.colours);
     const table = picture ? factTable(picture.rest.map(([text]) => [text, false]), []) : null;
     this.facts.replaceChildren(...(table ? [h("h2", {}, picture.svg.length ? "Other facts" : "Facts"), table] : []));

@@ -1,5 +1,5 @@
 // A player's thoughts: its value of the position, the moves considered, the expected continuation.
-import { h, plain, short } from "./dom.js";
+import { chip, h, plain, short } from "./dom.js";
 
 const NAMES = {
   playouts: "Playouts",
@@ -11,9 +11,26 @@ const NAMES = {
   new_visits: "New visits",
 };
 
-/** Makes the panel of one role's thoughts; goals are within a range. */
-export function thinkingPanel(role, index, thought, answer, [least, most]) {
-  const value = thought.value;
+/** Fewest playouts, visits or nodes for a value, and fewest visits for that of one move: of fewer it is chance. */
+const FEWEST = 20;
+const FEWEST_VISITS = 5;
+
+/** Whether a thought says anything: it does not where there was no choice. */
+export function telling(thought) {
+  return thought && (thought.value !== null || thought.candidates.length > 1);
+}
+
+/** Returns the value that a thought is sure enough of; null where it is not. */
+export function valueOf(thought) {
+  const { playouts, visits, nodes } = thought.info;
+  return thought.proven || (playouts ?? visits ?? nodes ?? FEWEST) >= FEWEST ? thought.value : null;
+}
+
+/** Makes the panel of one role's thoughts for the page of its match. */
+export function thinkingPanel(role, index, thought, answer, page) {
+  const [least, most] = page.range();
+  const say = (move) => page.say(move);
+  const value = valueOf(thought);
   const certainty = thought.proven
     ? proof(thought, (least + most) / 2)
     : thought.spread && thought.spread[1] - thought.spread[0] >= 0.5
@@ -33,7 +50,7 @@ export function thinkingPanel(role, index, thought, answer, [least, most]) {
   return h(
     "article",
     { class: "thought" },
-    h("h3", {}, h("span", { class: `chip role-${index % 6}`, "aria-hidden": "true" }), plain(role), h("span", { class: "quiet" }, ` · ${thought.engine}`)),
+    h("h3", {}, chip(index, page.emblems), plain(role), h("span", { class: "quiet" }, ` · ${thought.engine}`)),
     h(
       "p",
       { class: "value" },
@@ -41,10 +58,10 @@ export function thinkingPanel(role, index, thought, answer, [least, most]) {
       h("span", { class: "quiet" }, value === null ? "" : ` expected of ${most} · ${certainty}`),
     ),
     meter,
-    h("p", { class: "best" }, h("span", { class: "quiet" }, answer ? "played " : "best so far "), h("code", {}, plain(answer ?? thought.move))),
-    candidates(thought),
+    h("p", { class: "best" }, h("span", { class: "quiet" }, answer ? "played " : "best so far "), h("code", {}, say(answer ?? thought.move))),
+    candidates(thought, answer ?? thought.move, say),
     thought.line.length > 1
-      ? h("p", { class: "variation" }, h("span", { class: "quiet" }, "expects "), ...thought.line.flatMap((move, place) => [place ? " → " : "", h("code", {}, plain(move))]))
+      ? h("p", { class: "variation" }, h("span", { class: "quiet" }, "expects "), ...thought.line.flatMap((move, place) => [place ? " → " : "", h("code", {}, say(move))]))
       : null,
     figures(thought),
     thought.reason ? h("p", { class: "reason quiet" }, thought.reason) : null,
@@ -55,32 +72,31 @@ function proof({ value, plies }, even) {
   return plies ? `${value >= even ? "wins" : "loses"} in ${plies} ${plies === 1 ? "ply" : "plies"}` : "proven";
 }
 
-function candidates(thought) {
-  if (thought.candidates.length < 2) return null;
-  const counted = thought.candidates.some((candidate) => candidate.visits !== null);
-  const valued = thought.candidates.some((candidate) => candidate.value !== null);
-  const most = Math.max(1, ...thought.candidates.map((candidate) => candidate.visits ?? 0));
+/** Makes the table of the moves looked at, in the order of what decides: visits where they are counted, or values. */
+function candidates({ candidates: moves }, chosen, say) {
+  if (moves.length < 2) return null;
+  const counted = moves.some(({ visits }) => visits !== null);
+  const most = Math.max(1, ...moves.map(({ visits }) => visits ?? 0));
+  const rows = counted ? [...moves].sort((one, other) => (other.visits ?? 0) - (one.visits ?? 0)) : moves;
+  const value = (one) => (one.value === null || (counted && !one.proven && (one.visits ?? 0) < FEWEST_VISITS) ? "–" : one.value.toFixed(1) + (one.proven ? " ✓" : ""));
+  const heads = ["Move", ...(counted ? ["Visits, which decide"] : []), "Value"];
   return h(
     "table",
     { class: "candidates" },
-    h("caption", { class: "unseen" }, "The best moves"),
-    h(
-      "thead",
-      {},
-      h("tr", {}, h("th", { scope: "col" }, "Move"), valued && h("th", { scope: "col", class: "number" }, "Value"), counted && h("th", { scope: "col", class: "number" }, "Visits")),
-    ),
+    h("caption", { class: "unseen" }, "The moves looked at"),
+    h("thead", {}, h("tr", {}, heads.map((text, place) => h("th", { scope: "col", class: place ? "number" : "" }, text)))),
     h(
       "tbody",
       {},
-      thought.candidates.map((candidate) => {
+      rows.map((one) => {
         const share = h("i", { class: "share", "aria-hidden": "true" });
-        share.style.width = `${(100 * (candidate.visits ?? 0)) / most}%`;
+        share.style.width = `${(100 * (one.visits ?? 0)) / most}%`;
         return h(
           "tr",
-          {},
-          h("td", {}, h("code", {}, plain(candidate.move)), counted && share),
-          valued && h("td", { class: "number" }, candidate.value === null ? "" : candidate.value.toFixed(1) + (candidate.proven ? " ✓" : "")),
-          counted && h("td", { class: "number" }, short(candidate.visits)),
+          { class: one.move === chosen ? "chosen" : "" },
+          h("td", {}, h("code", {}, say(one.move)), counted && share),
+          counted && h("td", { class: "number" }, short(one.visits)),
+          h("td", { class: "number" }, value(one)),
         );
       }),
     ),

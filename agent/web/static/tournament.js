@@ -1,6 +1,7 @@
 // A tournament: its progress, the table, each player's goals by game and by opponent, its matches.
-import { announce, get, h, plain, rangeOf, s } from "./dom.js";
+import { announce, gameTitle, get, h, plain, rangeOf } from "./dom.js";
 import { follow } from "./live.js";
+import { interval } from "./plot.js";
 
 /** Formats a time in its two largest units. */
 export function duration(seconds) {
@@ -14,19 +15,6 @@ const one = (number) => (number === null || number === undefined ? "–" : numbe
 const signed = (number) => `${number > 0 ? "+" : ""}${Math.round(number)}`.replace("-", "−");
 const unseen = (text) => h("span", { class: "unseen" }, text);
 const count = (number, word, words) => `${number} ${number === 1 ? word : words}`;
-
-/** Draws an interval as a bar between the least and the greatest goal, with its middle marked. */
-function interval(goals, [least, most]) {
-  if (goals.average === null) return null;
-  const x = (goal) => (100 * (goal - least)) / (most - least);
-  const picture = s("svg", { class: "interval", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
-  picture.append(
-    s("rect", { class: "whole", x: 0, y: 3, width: 100, height: 2 }),
-    s("rect", { class: "likely", x: x(goals.low), y: 1.5, width: Math.max(0.5, x(goals.high) - x(goals.low)), height: 5 }),
-    s("rect", { class: "mean", x: Math.min(98.5, Math.max(0, x(goals.average) - 0.75)), y: 0, width: 1.5, height: 8 }),
-  );
-  return picture;
-}
 
 /** Makes the place of a table that may be wider than the page. */
 export function scroll(label) {
@@ -109,7 +97,7 @@ export class Tournament {
         h("th", { scope: "row" }, line.player, line.is === line.player ? null : h("span", { class: "quiet is" }, line.is)),
         h("td", { class: "number" }, String(goals.seats)),
         h("td", { class: "number mean" }, one(goals.average)),
-        h("td", {}, h("span", { class: "figure range" }, goals.average === null ? "–" : `${one(goals.low)} … ${one(goals.high)}`), interval(goals, range)),
+        h("td", {}, h("span", { class: "figure range" }, goals.average === null ? "–" : `${one(goals.low)} … ${one(goals.high)}`), interval({ ...goals, value: goals.average }, range)),
         h("td", { class: "number" }, `${line.wins} ${line.draws} ${line.losses}`),
         h("td", { class: "number elo" }, elo ? signed(elo.elo) : "–"),
         h("td", { class: "number" }, elo ? `${signed(elo.low)} … ${signed(elo.high)}` : "–"),
@@ -120,7 +108,7 @@ export class Tournament {
   }
 
   games() {
-    const heads = [["player", ""], ...this.view.games.map((game) => [game, "number"])];
+    const heads = [["player", ""], ...this.view.games.map((game) => [gameTitle(game), "number"])];
     const rows = this.view.table.map((line) =>
       h(
         "tr",
@@ -183,7 +171,7 @@ export class Tournament {
       return;
     }
     if (this.chosen.game !== game || this.chosen.player !== player) return;
-    const which = player === null ? "" : ` of ${player} in ${game}`;
+    const which = player === null ? "" : ` of ${player} in ${gameTitle(game)}`;
     const part = found.matches.length < found.count ? `, the last ${found.matches.length} of them` : "";
     this.shownMatches.textContent = `${count(found.count, "match", "matches")}${which}${part}`;
     this.every.hidden = player === null;
@@ -191,7 +179,7 @@ export class Tournament {
       h(
         "tr",
         {},
-        h("td", {}, match.game),
+        h("td", {}, gameTitle(match.game)),
         h("td", { class: "number" }, String(match.round)),
         h(
           "td",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from games.gdl.rules.diagnostics import Diagnostic
 from games.gdl.rules.surface import head_of, relation_of
@@ -16,6 +17,13 @@ from games.machine import Term
 
 KEYWORD_ARITIES = {"role": 1, "init": 1, "true": 1, "next": 1, "legal": 2, "does": 2, "goal": 2, "terminal": 0}
 """Arities of the game's own relations."""
+
+_CONCLUDED = {name: n for name, n in KEYWORD_ARITIES.items() if name not in ("true", "does")} | {
+    "base": 1,
+    "input": 2,
+    "sees": 2,
+}
+"""Arities of the relations that players are told from, so that no rule has to ask for them."""
 
 _OF_GAMES = KEYWORD_ARITIES.keys()
 _WORDS = _OF_GAMES | {"distinct", "not", "or", "<="}
@@ -58,7 +66,7 @@ def oddities(rulesheet: Sequence[Term], roles: Sequence[Term]) -> list[Diagnosti
             found.append(_warning(f"`{name}` and `{other}` differ by case alone: they are two names", place))
         if not name.isprintable():
             found.append(_warning(f"`{name}` holds an invisible character", place))
-    found += [*_disjunctions(rulesheet), *_no_rules(rulesheet), *_no_roles(rulesheet, roles)]
+    found += [*_disjunctions(rulesheet), *_no_rules(rulesheet), *_no_roles(rulesheet, roles), *_slips(rulesheet)]
     return sorted(found, key=lambda one: one.path)
 
 
@@ -127,3 +135,39 @@ def _no_roles(rulesheet: Iterable[Term], roles: Sequence[Term]) -> Iterator[Diag
     for name, place in first.items():
         close = "".join(f"; did you mean `{role}`?" for role in difflib.get_close_matches(name, names, 1))
         yield _warning(f"`{name}` is no role{close}", place)
+
+
+def _slips(rulesheet: Sequence[Term]) -> Iterator[Diagnostic]:
+    """Warns of relations that are concluded, never asked for, and spelled almost like one of the game's own."""
+    heads: dict[str, tuple[Term, Place]] = {}
+    asked = set()
+    for index, statement in enumerate(rulesheet):
+        head = head_of(statement)
+        place: Place = (index,) if head is statement else (index, 1)
+        name = head if isinstance(head, str) else relation_of(head)
+        if isinstance(name, str):
+            heads.setdefault(name, (head, place if isinstance(head, str) else (*place, 0)))
+        pending = list(statement[2:]) if head is not statement else []
+        while pending:
+            term = pending.pop()
+            if isinstance(term, tuple) and relation_of(term) in _JUNCTIONS:
+                pending += term[1:]
+            else:
+                asked.add(term if isinstance(term, str) else relation_of(term))
+    for name, (head, place) in heads.items():
+        arity = 0 if isinstance(head, str) else len(head) - 1
+        for meant, wanted in _CONCLUDED.items():
+            if name not in asked and name not in _CONCLUDED and arity == wanted and _one_slip(name.lower(), meant):
+                yield _warning(f"nothing asks for `{name}`; did you mean `{meant}`?", place)
+
+
+def _one_slip(word: str, meant: str) -> bool:
+    """Whether one letter at most is wrong, missing, too much, or has changed places with the next."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, meant, strict=False)))
+    word, meant = word[same:], meant[same:]
+    return (
+        word[1:] == meant[1:]
+        or word[1:] == meant
+        or word == meant[1:]
+        or (word[:2] == meant[1::-1] and word[2:] == meant[2:])
+    )

@@ -11,8 +11,7 @@ from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import Term
-from protocol.kif import read, read_rulesheet, write
-from tests.circuits import machine_of
+from protocol.kif import read, read_rulesheet
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,6 @@ class Sheet:
         """Any rulesheet."""
         machine = Interpreter(check(rules))
         return cls(rules, machine.facts(machine.initial()))
-
-    def possible(self) -> list[Term]:
-        """Returns the possible facts of all states, according to the circuit."""
-        game = machine_of(" ".join(map(write, self.rules))).game
-        return [*game.fluents, *game.always]
 
 
 def recorded(corpus: Path, name: str) -> tuple[tuple[Term, ...], list[Step]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.checking import insight
+from agent.checking import insight, playouts
 from agent.checking.describe import describe
 from agent.checking.insight import proven_values, reached_by, stage_seconds
 from agent.sheet import load
@@ -89,3 +89,10 @@ def test_stages(checked: CheckedRules, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_proven_where_information_is_imperfect(tmp_path: Path) -> None:
     """A proof would take every role to see the state."""
     assert "proven_value" not in describe(str(sheet_of(MONTY_HALL, tmp_path).path))
+
+
+def test_matches_without_an_end_are_no_playouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no match of the rules ends, their speed is told after a while, and without playouts."""
+    monkeypatch.setattr(playouts, "MOST_SECONDS", 0.1)
+    endless = "(role a) (init (p 1)) (<= (next (p 1)) (true (p 2))) (legal a b) (goal a 100) (<= terminal (true (p 2)))"
+    assert playouts.circuit_speed(compile_rules(rules_of(endless)), 0.1).playouts_per_s == 0

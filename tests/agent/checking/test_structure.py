@@ -26,7 +26,7 @@ def machine(sheet: Sheet) -> StateMachine:
 
 @pytest.fixture(scope="module")
 def layout(sheet: Sheet, machine: StateMachine) -> Layout:
-    return Layout.find([machine.facts(machine.initial())], (), sheet.rulesheet)
+    return Layout(machine.facts(machine.initial()), sheet.rulesheet)
 
 
 def test_symmetries_are_told_in_the_words_of_a_board(sheet: Sheet, layout: Layout) -> None:
@@ -98,7 +98,7 @@ def test_sample_match_without_a_board_or_an_end() -> None:
     machine = Interpreter(check(rules))
     match = play_sample(machine)
     assert match.goals is None
-    layout = Layout.find(match.positions[:1], (), rules)
+    layout = Layout(match.positions[0], rules)
     lines = draw_sample(match, layout, machine, 5)
     assert "  (go b)" in lines
     assert "  (f 2)" in lines

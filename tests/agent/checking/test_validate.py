@@ -105,15 +105,18 @@ def test_does_of_a_state_is_an_error_of_authors(tmp_path: Path, capsys: pytest.C
         assert shown[at + 1 : at + 3] == ["    (<= terminal (did stop))", "                  ^"]
 
 
-@pytest.mark.parametrize("content", [GOOD.encode("utf-16"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR(\xff) \xfe"])
+@pytest.mark.parametrize(
+    "content", [GOOD.encode("utf-16"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR(\xff) \xfe", b"PNG (IHDR \x08) (\x06 ("]
+)
 def test_what_is_no_text_is_named(tmp_path: Path, content: bytes) -> None:
-    """A file that is no UTF-8 text is one error that says so, not many about its words; on the page too."""
+    """A file that is no UTF-8 text is one error that says so, not many about its words; on the page too, whose
+    text field leaves NUL bytes out."""
     file = tmp_path / "sheet.kif"
     file.write_bytes(content)
     (verdict,) = validate([file], matches=0, seed=1)
     _, pasted = examine_text(file, decode(content))
     for remarks in (verdict.remarks, pasted):
-        assert [remark.message for remark in remarks] == ["not text in UTF-8; if it is UTF-16, save it as UTF-8"]
+        assert [remark.message for remark in remarks] == ["this is no text in UTF-8; if it is UTF-16, save it as UTF-8"]
 
 
 def test_infix_is_read_and_has_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,12 @@ import pytest
 
 from agent.helpers.link import ClusterTeam
 from agent.search.engine import UNLIMITED, Opinion
-from agent.search.tree.assistant import TreeSetting
-from agent.search.tree.engine import TreeSearch
-from agent.search.tree.root_parallelism import RootReport
+from agent.search.evaluation.network import linear_evaluation
+from agent.search.pvs.engine import AlphaBetaSearch
+from agent.search.pvs.splitting import Findings
+from agent.search.team import Hear, Setting
+from games.machine import State
+from tests.agent.search.features import features_of
 from tests.circuits import own_machine
 from tests.ports import refusing_port
 from tests.processes import until
@@ -65,17 +68,30 @@ def helper_processes() -> set[int]:
     return found
 
 
+class Counted(ClusterTeam):
+    """Counts the findings of helpers."""
+
+    findings = 0
+
+    def ask(self, setting: Setting, state: State, hear: Hear) -> None:
+        def count(answer: object) -> object:
+            self.findings += isinstance(answer, Findings)
+            return hear(answer)
+
+        super().ask(setting, state, count)
+
+
 @pytest.mark.ray
 def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[], Any]) -> None:
     """Every turn gets an answer, with or without a helper; helpers end with the team."""
     others = helper_processes()
     machine = own_machine("connect_four")
-    with closing(ClusterTeam(cluster.address)) as team:
+    with closing(Counted(cluster.address)) as team:
         team.play(machine, 0)
-        setting = TreeSetting()
-        search = TreeSearch(machine, 0, threads=1, memory_bytes=1 << 24, seed=1, team=team, setting=setting)
+        features = features_of(machine)
+        search = AlphaBetaSearch(machine, 0, features, threads=1, megabytes=1, team=team)
+        search.use(linear_evaluation(np.random.default_rng(1).normal(0, 0.05, features.n), 0.0))
         state = machine.initial()
-        search.begin(state)
 
         def play_turn(condition: Callable[[], bool]) -> None:
             """Thinks until a condition holds. The middle column fills up, so that nothing is proven soon: a search
@@ -83,6 +99,8 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[],
             nonlocal state
             said: list[Opinion] = []
             stop = np.zeros(1, np.uint8)
+            search.begin(state)
+            team.findings = 0
             thread = threading.Thread(target=search.think, args=(stop, said.append, UNLIMITED))
             thread.start()
             try:
@@ -91,26 +109,16 @@ def test_a_helper_that_is_killed_comes_back(cluster: Any, new_node: Callable[[],
                 stop[0] = 1
                 thread.join()
             assert said[-1].move in machine.legal(state, 0)
-            joint = [next(m for m in machine.legal(state, role) if m in (("drop", "4"), "noop")) for role in (0, 1)]
-            state = machine.next(state, joint)
-            search.advance(tuple(joint), state)
-
-        def helped() -> bool:
-            """Whether a helper answers this turn's question; every second turn has no choice but `noop`."""
-            moves = {machine.move_index(0, move) for move in machine.legal(state, 0)}
-            return any(
-                isinstance(answer, RootReport) and answer.results > 0 and set(answer.moves.tolist()) == moves
-                for answer in team.answers()
-            )
+            for _ in range(2):
+                joint = [next(m for m in machine.legal(state, role) if m in (("drop", "4"), "noop")) for role in (0, 1)]
+                state = machine.next(state, joint)
 
         node = new_node()
-        play_turn(helped)
-        play_turn(helped)
+        play_turn(lambda: team.findings > 0)
         cluster.remove_node(node, allow_graceful=False)
         play_turn(lambda: team.size == 0)
         new_node()
-        play_turn(lambda: team.size == 1)
-        play_turn(helped)
+        play_turn(lambda: team.size == 1 and team.findings > 0)
         own = helper_processes() - others
         assert own
     until(lambda: not own & helper_processes())

@@ -24,6 +24,7 @@ from aiohttp import web
 from yarl import URL
 
 from agent.lobby import matches, site
+from agent.lobby.benches import kept_benches
 from agent.lobby.checker import Checker
 from agent.lobby.site import LobbySite
 from agent.web.access import TOKEN_HEADER, Access
@@ -49,8 +50,9 @@ TOKEN = "token"
 class Page:
     """The page in a browser, without the browser."""
 
-    def __init__(self, address: str, session: aiohttp.ClientSession) -> None:
+    def __init__(self, address: str, session: aiohttp.ClientSession, records: Path) -> None:
         self.address = address
+        self.records = records
         self.session = session
 
     async def get(self, path: str, **headers: str) -> Any:
@@ -74,17 +76,22 @@ async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
     records, folder = tmp_path_factory.mktemp("records"), tmp_path_factory.mktemp("folder")
     lobby = LobbySite(records, folder, access=Access(token=TOKEN), given=("own", "(role me)"), ahead=False)
     async with serve_here(lobby) as address, aiohttp.ClientSession(headers={TOKEN_HEADER: TOKEN}) as session:
-        yield Page(address, session)
+        yield Page(address, session, records)
 
 
 async def test_every_own_game_has_a_card(page: Page) -> None:
-    """With its roles, the first sentence about it, and its first position drawn."""
+    """With its roles, the first sentence about it, what it is a variant of, and its first position drawn."""
     while (lobby := await page.get("/page/lobby"))["drawing"]:
         await asyncio.sleep(0.01)
     games = {game["name"]: game for game in lobby["games"]}
     assert sorted(games) == rulesheets.names()
     assert games["tic_tac_toe"]["sentence"] == "Tic-tac-toe: three in a line on a 3 by 3 board."
     assert games["tic_tac_toe"]["roles"] == ["x", "o"]
+    variants = {name: game["variant"] for name, game in games.items() if game["variant_of"] == "reversi"}
+    assert variants.keys() == {"reversi_holes", "reversi_keep_turn", "reversi_tally"}
+    assert variants["reversi_holes"] == "four cells are blocked"
+    assert [name for name, game in games.items() if game["hidden"]] == ["bluff"]
+    assert games["bluff"]["roles"] == ["left", "right"]
     assert all(game["picture"]["known"] and game["sentence"].endswith(".") for game in games.values())
     assert games["reversi"]["picture"]["svg"][0].startswith("<svg")
     assert lobby["given"] == {"name": "own", "text": "(role me)"}
@@ -100,7 +107,7 @@ async def test_sheet_is_checked_like_by_validate(page: Page) -> None:
     assert (remark["severity"], remark["line"], remark["column"]) == ("error", 2, 1)
     assert remark["excerpt"] == "    (legal x (go)\n    ^"
     (remark,) = (await page.post("/page/lobby/check", {"text": "\ufffdPNG\r\n\0\0(\ufffd) ) IHDR"}))["diagnostics"]
-    assert "not text" in remark["message"]
+    assert "no text" in remark["message"]
     right = await page.post("/page/lobby/check", {"text": rulesheets.text("reversi") + "(role random)"})
     assert right["roles"] == ["black", "red"]
     assert right["picture"]["svg"]
@@ -264,8 +271,9 @@ async def test_record_is_opened_shown_and_downloaded_again(page: Page, monkeypat
     assert len((await page.get("/page/matches"))["matches"]) == 2
 
 
-async def test_bench_that_fails_says_why(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its page gets the last words of the process; a bench that is over is listed, and can be stopped again."""
+async def test_bench_that_fails_says_why(page: Page, tmp_path: Path) -> None:
+    """Its page gets the last words of the process; a bench that is over is listed, can be stopped again, and outlasts
+    the lobby."""
     bench = {"text": "(role x) (legal", "matches": 2, "seconds": 0.1}
     key = (await page.post("/page/lobby/benches", bench))["key"]
     async with page.session.ws_connect(f"{page.address}/page/benches/{key}") as socket:
@@ -277,29 +285,61 @@ async def test_bench_that_fails_says_why(page: Page, monkeypatch: pytest.MonkeyP
     await page.post(f"/page/benches/{key}/stop", {})
     assert (await page.get(f"/page/benches/{key}"))["stopped"] is False
     assert [bench["key"] for bench in (await page.get("/page/matches"))["benches"]] == [key]
+    (kept,) = kept_benches(page.records / site.BENCHES).values()
+    assert kept.view() == await page.get(f"/page/benches/{key}")
+    lobby = LobbySite(page.records, tmp_path, access=Access(token=TOKEN), ahead=False)
+    async with serve_here(lobby) as address, aiohttp.ClientSession(headers={TOKEN_HEADER: TOKEN}) as session:
+        again = Page(address, session, page.records)
+        assert [bench["key"] for bench in (await again.get("/page/matches"))["benches"]] == [key]
 
 
-async def test_lobby_never_loads_the_compiler() -> None:
-    """Rules are read by its children alone."""
+@pytest.mark.parametrize(
+    ("modules", "compilers"),
+    [
+        ("agent.lobby.site, agent.web.hosting", ("numba", "clingo", "games.gdl.interpreter", "games.gdl.circuit")),
+        ("agent.refereeing.hosting, agent.lobby.recording", ("numba", "clingo", "games.gdl.circuit")),
+    ],
+)
+async def test_lobby_never_loads_the_compiler(modules: str, compilers: tuple[str, ...]) -> None:
+    """Rules are read by its children alone, and those of matches interpret them: they are there in a moment."""
     code = (
-        "import sys, agent.lobby.site, agent.web.hosting; from agent.commands.play import _read; _read('reversi'); "
-        "print([name for name in sys.modules if name.startswith(('numba', 'clingo', 'games.gdl.'))"
-        " and not name.startswith('games.gdl.rules')])"
+        f"import sys, {modules}; from agent.commands.play import _read; _read('reversi'); "
+        f"print([name for name in sys.modules if name.startswith({compilers})])"
     )
     printed = await asyncio.to_thread(subprocess.check_output, [sys.executable, "-c", code], text=True)
     assert printed.strip() == "[]"
 
 
+async def test_first_position_is_there_before_the_process_of_its_match(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page shows what the check of the rules has drawn, with the squares to click, while nothing else is known."""
+
+    async def never(hosts: matches.Hosts) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(matches.Hosts, "take", never)
+    key = (await page.post("/page/lobby/matches", {"name": "tic_tac_toe", "players": ["human", "random"]}))["key"]
+    async with page.session.ws_connect(f"{page.address}/page/matches/{key}") as socket:
+        assert (await socket.receive_json())["steps"][0]["known"]
+    assert (await page.get(f"/page/matches/{key}"))["phase"] == "the match is set up"
+    position = await page.get(f"/page/matches/{key}/positions/0")
+    assert position["known"]
+    assert position["svg"]
+    assert len(position["choices"]) == 9
+    await page.post(f"/page/matches/{key}/stop", {})
+
+
 async def test_players_of_a_match_are_swapped_by_one_role() -> None:
     """Three players play all sides in three matches."""
-    plan = matches.MatchPlan("game", "", ("a", "b", "c"), ("human", "agent", "random"), 5, None)
+    plan = matches.MatchPlan("game", "", ("a", "b", "c"), ("human", "agent", "random"), 5, None, {})
     assert plan.swapped().players == ("random", "human", "agent")
     assert plan.swapped().swapped().swapped() == plan
 
 
 async def test_a_match_that_is_over_answers_nothing_itself(tmp_path: Path) -> None:
     """Its record does, also for a request that was read while it ended; and while its process ends."""
-    plan = matches.MatchPlan("game", "", ("a",), ("human",), 5, None)
+    plan = matches.MatchPlan("game", "", ("a",), ("human",), 5, None, {})
 
     class NoHosts(matches.Hosts):
         async def take(self) -> Any:

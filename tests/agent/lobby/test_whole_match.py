@@ -17,6 +17,7 @@ import pytest
 
 from agent.processes import descendants
 from agent.web.access import TOKEN_HEADER
+from agent.web.records import record_key
 from games import rulesheets
 from tests.agent.commands import Command, start_command
 from tests.explosion import EXPLOSION
@@ -169,6 +170,79 @@ async def test_match_is_played_through_the_lobby(tmp_path: Path, monkeypatch: py
     assert kept.count("aborted") >= 1
 
 
+async def test_match_is_stopped_wherever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While its process starts, while a player gets ready, while one thinks, and while a person is asked."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    ignored = b""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            request = await reader.readuntil(b"(")
+            request += await reader.read(1 << 16)
+            if ignored in request:
+                await reader.read()
+            writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/acl\r\nContent-Length: 5\r\n\r\nready")
+            writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    player = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with lobby_of() as lobby:
+        for message, players, phase in (
+            (b"START", (player, "random"), "the match is set up"),
+            (b"START", (player, "random"), "the players get ready: the start clock runs"),
+            (b"START", ("human", player), "waiting for your move"),
+            (b"PLAY", (player, "random"), "the players are asked"),
+        ):
+            ignored = message
+            key = await lobby.begin(*players, seconds=600)
+            async with contextlib.aclosing(lobby.news(key)) as news:
+                async for view in news:
+                    if view["phase"] == phase:
+                        break
+            await lobby.post(f"/page/matches/{key}/stop", {})
+            summaries = {match["key"]: match["outcome"] for match in (await lobby.get("/page/matches"))["matches"]}
+            assert summaries[key] == "aborted"
+            view = await lobby.get(f"/page/matches/{key}")
+            assert (view["outcome"], view["errors"]) == ("aborted", [])
+    server.close()
+
+
+async def test_an_agent_thinks_about_any_position_of_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after other moves. A new question ends the one before; what cannot be thought about is said."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    async with lobby_of() as lobby:
+        key = await lobby.begin("random", "random")
+        assert (await lobby.play_on(key))["outcome"] == "finished"
+        plies = (await lobby.get(f"/page/matches/{key}"))["plies"]
+
+        def thoughts(**query: object) -> Any:
+            return lobby.session.ws_connect(f"/page/matches/{key}/thoughts", params={**query})
+
+        async with thoughts(ply=0) as first:
+            told = await first.receive_json()
+            assert told.get("role") == 0, told
+            assert re.fullmatch(r"\(mark \d \d\)", told["thinking"]["move"])
+            # Three in a row are one move away.
+            line = json.dumps([["(mark 1 1)", None], [None, "(mark 2 1)"], ["(mark 1 2)", None], [None, "(mark 2 2)"]])
+            async with thoughts(ply=0, line=line) as second:
+                while "done" not in told:
+                    last, told = told, await second.receive_json()
+                assert (last["role"], last["thinking"]["move"], last["thinking"]["value"]) == (0, "(mark 1 3)", 100)
+            while "done" not in (told := await first.receive_json()):
+                assert told["role"] == 0
+        # A match begins there, too: four marks are made already.
+        begun = await lobby.begin("random", "random", record=key, ply=0, line=json.loads(line))
+        view = await lobby.play_on(begun)
+        assert view["outcome"] == "finished"
+        assert view["plies"] <= 5
+        wrong = {"name": "x", "players": ["random", "random"], "record": key, "ply": 99, "line": []}
+        async with lobby.session.post("/page/lobby/matches", json=wrong) as response:
+            assert (response.status, "not known" in await response.text()) == (400, True)
+        for query, why in (({"ply": plies}, "over here"), ({"ply": 99}, "not known"), ({"line": "[[]]"}, "2 moves")):
+            async with thoughts(**query) as socket:
+                assert why in (await socket.receive_json())["error"]
+
+
 async def test_rules_that_explode_stay_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Match and bench end with a sentence for the person, long before they have taken the machine's memory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -184,12 +258,16 @@ async def test_rules_that_explode_stay_within_bounds(tmp_path: Path, monkeypatch
             assert [(error["role"], error["detail"]) for error in view["errors"]] == [("referee", detail)]
             record = await lobby.get(f"/page/matches/{key}/record")
             assert (record["steps"], [error["detail"] for error in record["errors"]]) == (0, [detail])
-            bench = {"name": "boom", "text": EXPLOSION, "matches": 2, "seconds": 0.1}
+            # Those of others are measured to the end within the same bounds.
+            compared = {"name": "tic_tac_toe"}
+            bench = {"name": "boom", "text": EXPLOSION, "matches": 12, "seconds": 0.02, "compare": compared}
             key = (await lobby.post("/page/lobby/benches", bench))["key"]
-            async with lobby.session.ws_connect(f"/page/benches/{key}") as socket:
+            async with lobby.session.ws_connect(f"/page/benches/{key}", max_msg_size=1 << 24) as socket:
                 while not (view := await socket.receive_json())["done"]:
                     pass
-            assert re.fullmatch(r"(.*\n)*these rules cannot be played: more than \d+ MiB of memory", view["errors"][0])
+            assert re.fullmatch(r"these rules cannot be played: more than \d+ MiB of memory", view["errors"][0])
+            assert view["errors"][1] is None, view["errors"]
+            assert view["reports"][1]["matches"] == 12
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
@@ -213,6 +291,10 @@ async def test_lobby_that_is_killed_leaves_records_and_nothing_else(
             await asyncio.to_thread(until, lambda: [record["steps"] for record in read(records)] == [2, 2])
             # Of a running match it is not what is shown.
             assert {match["outcome"] for match in (await lobby.get("/page/matches"))["matches"]} == {"running"}
+            for path in records.glob("*.json"):
+                key = record_key(path, json.loads(path.read_text())["match_id"])
+                async with lobby.session.get(f"/page/matches/{key}/record") as response:
+                    assert response.status == 404
             children = descendants(process.pid)
             process.kill()
             await asyncio.to_thread(process.wait)

@@ -8,7 +8,7 @@ import pytest
 
 from agent.playing.messages import Begin, Checkpoint, Prepared, Situation, Thought, Turn
 from agent.playing.search import Search
-from agent.refereeing.positions import from_position
+from agent.record.positions import from_position
 from games import rulesheets
 from games.gdl.compile import warm_kernels
 from games.gdl.rules.check import check

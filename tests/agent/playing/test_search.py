@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -232,6 +233,25 @@ def test_doubt_is_thought_about_in_samples(search: Started) -> None:
     line.say(Placement(2, digest(1), at(1), None))
     thought = line.thought(2)
     assert (thought.digest, thought.engine) == (digest(1), "good")
+
+
+def test_level_ends_its_turns_itself_without_a_circuit_and_in_doubt(search: Started) -> None:
+    """Its clock is too long to be waited for. A compilation that fails is waited for: a circuit would say more."""
+
+    class Brief(Scripted):
+        def _work(self, stop: StopFlag, report: Listen) -> None:
+            report(Opinion(self.move))
+
+    compilation = Compiled(interpreter_of(WALK), threading.Event())
+    begin = replace(begin_of(WALK, seconds=600.0, compile=True), level="20")
+    line = search(begin, Brief(), compile=lambda checked, limits: compilation)
+    assert not line.thought(0).opinion.final
+    compilation.failed = "too large"
+    assert line.next(Thought, lambda thought: thought.opinion.final).turn == 0
+    line.say(Turn(Unseen(None), 600.0))
+    line.say(Placement(1, b"doubt", at(0, 1), ("walk", "rest")))
+    final = line.next(Thought, lambda thought: thought.opinion.final)
+    assert (final.turn, final.engine, final.opinion.info["playouts"]) == (1, BELIEF_SEARCH, 20)
 
 
 def test_match_that_begins_again_is_followed_from_the_start(search: Started) -> None:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 
 from agent.errors import InputError
@@ -18,6 +19,7 @@ from agent.refereeing.agent_process import AgentProcess, Share, too_many
 from agent.refereeing.bounded_machine import BoundedMachine
 from agent.refereeing.hosting import Hosting
 from agent.refereeing.referee import MatchWatcher
+from agent.web.access import TOKEN_HEADER
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import Interrupted, LimitError, State, Term
@@ -114,6 +116,15 @@ def test_agents_share_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_process, "machine_memory", lambda: 1 << 30)
     with pytest.raises(InputError, match="3 agents are too many: this machine runs 2"):
         hosting.host_match("three_way_line", ["agent"] * 3, start_clock=1, play_clock=1)
+
+
+async def test_page_of_an_agent_is_for_its_referee() -> None:
+    """It shows what an agent is about to play: a browser on this machine is refused."""
+    with AgentProcess() as agent:
+        async with aiohttp.ClientSession() as session:
+            for headers, status in (({}, 403), ({TOKEN_HEADER: "guess"}, 403), ({TOKEN_HEADER: agent.token}, 200)):
+                async with session.get(f"{agent.url}/page/matches", headers=headers) as response:
+                    assert response.status == status
 
 
 def test_agent_has_its_port_from_the_first_moment() -> None:

@@ -6,11 +6,14 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
+from agent.record.thinking import Thinking
 from agent.refereeing import human
 from agent.refereeing.human import Keyboard, PersonAtTerminal, find_move, list_moves
+from agent.search.engine import Opinion, Score
 from agent.sheet import load
 from games.gdl.interpreter.machine import Interpreter
 from games.machine import State, Term
@@ -50,7 +53,8 @@ def typist() -> Iterator[Typist]:
 def person(typist: Typist, said: list[str], **options: object) -> PersonAtTerminal:
     """A person who plays the first role of tic-tac-toe."""
     keyboard = Keyboard(typist.reading, prompt="")
-    return PersonAtTerminal(MACHINE, 0, keyboard, say=said.append, **options)  # type: ignore[arg-type]
+    known = partial(MACHINE.facts, MACHINE.initial())
+    return PersonAtTerminal(MACHINE, 0, keyboard, known, say=said.append, **options)  # type: ignore[arg-type]
 
 
 async def choice(typist: Typist, typed: str, said: list[str] | None = None) -> Term:
@@ -101,17 +105,17 @@ async def test_facts_help_and_hint(typist: Typist) -> None:
     """A hint that fails does not harm the match."""
     said: list[str] = []
 
-    async def hint(state: State) -> Term:
+    async def hint(state: State) -> Thinking:
         if state != MACHINE.initial():
             raise RuntimeError("there is no hint")
-        return ("mark", "2", "2")
+        return Thinking("", opinion=Opinion(("mark", "2", "2"), Score(55.4)))
 
     typist.type("?\nf\nh\n1\n")
     player = person(typist, said, hint=hint)
     await player.choose(MACHINE.legal(MACHINE.initial(), 0), MACHINE.initial())
     assert any("Ctrl-D" in text for text in said)
     assert "  (control x)" in said
-    assert "  5: (mark 2 2)" in said
+    assert "  5: (mark 2 2), which is worth 55" in said
     state = MACHINE.next(MACHINE.initial(), [("mark", "1", "1"), "noop"])
     state = MACHINE.next(state, ["noop", ("mark", "1", "2")])
     typist.type("h\n1\n")

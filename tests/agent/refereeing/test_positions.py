@@ -8,9 +8,9 @@ import random
 import pytest
 from aiohttp import web
 
-from agent.refereeing import hinting
-from agent.refereeing.hinting import Hinter
-from agent.refereeing.positions import from_position
+from agent.record.positions import from_position
+from agent.refereeing import analysis
+from agent.refereeing.analysis import Analyst
 from agent.web.seat import SeatError
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
@@ -67,6 +67,7 @@ class FakeAgent(contextlib.AbstractContextManager["FakeAgent"]):
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.token = ""
         self.ended = False
 
     async def wait_until_available(self, announce: object) -> None:
@@ -89,12 +90,12 @@ async def test_hint_is_the_agents_move_in_a_match_that_begins_there(monkeypatch:
         agents.append(FakeAgent(f"http://127.0.0.1:{runner.addresses[0][1]}"))
         return agents[-1]
 
-    monkeypatch.setattr(hinting, "AgentProcess", start)
+    monkeypatch.setattr(analysis, "AgentProcess", start)
     states = [after(machine, (1, 1), (2, 1)), after(machine, (1, 1), (2, 1), (1, 2))]
-    async with Hinter(machine, rules) as hinter:
-        assert await hinter.hint(0, states[0]) == ("mark", "1", "2")
+    async with Analyst() as analyst:
+        assert (await analyst.hint(machine, rules, 0, states[0])).move == ("mark", "1", "2")
         with pytest.raises(SeatError, match="no good move"):
-            await hinter.hint(1, states[1])
+            await analyst.hint(machine, rules, 1, states[1])
         assert not agents[0].ended
     await runner.cleanup()
     assert [agent.ended for agent in agents] == [True]
@@ -108,8 +109,14 @@ async def test_hint_is_the_agents_move_in_a_match_that_begins_there(monkeypatch:
 
 @pytest.mark.e2e
 async def test_hint_wins_at_once() -> None:
-    """A hint of a real agent finds a win in one."""
+    """A hint of a real agent finds a win in one, and says what it is worth. It is told while it is found."""
     rules = read_rulesheet(rulesheets.text("tic_tac_toe"))
     machine = Interpreter(check(rules))
-    async with Hinter(machine, rules) as hinter:
-        assert await hinter.hint(0, after(machine, (1, 1), (2, 1), (1, 2), (2, 2))) == ("mark", "1", "3")
+    async with Analyst() as analyst:
+        found = (await analyst.hint(machine, rules, 0, after(machine, (1, 1), (2, 1), (1, 2), (2, 2)))).as_json()
+        assert found is not None
+        assert (found["move"], found["value"], found["line"][0]) == ("(mark 1 3)", 100.0, "(mark 1 3)")
+        rules = read_rulesheet(rulesheets.text("breakthrough"))
+        told = [thinking.seconds async for thinking in analyst.think(rules, "white", 1)]
+        assert told
+        assert told[:-1] == sorted(told[:-1])

@@ -528,28 +528,38 @@ async def test_match_taken_back_gets_ready_faster() -> None:
         heard.clear()
 
 
-async def test_person_is_asked_at_once_after_taking_back() -> None:
-    """Players over HTTP get ready during the person's move, and are asked for theirs only then."""
-    heard, chosen = [], asyncio.Event()
+async def test_person_waits_for_nobody_without_a_choice() -> None:
+    """Players over HTTP get ready during the person's move, which is not held up; they hear of everything in order."""
+    heard, asked, made = [], asyncio.Event(), asyncio.Event()
 
     async def answer(text: str) -> str:
         heard.append(read_one(text)[0])
-        await chosen.wait()
+        asked.set()
+        await made.wait()
         return "ready"
 
-    def choose(legal: Sequence[Term]) -> Term:
-        heard.append("person")
-        chosen.set()
-        return legal[0]
+    class Person(Local):
+        person = True
+
+        async def choose(self, legal: Sequence[Term], state: State) -> Term:
+            # The first message is on its way when the person is asked.
+            await asked.wait()
+            heard.append("person")
+            return legal[0]
+
+    class Stepped(MatchWatcher):
+        def stepped(self, record: MatchRecord) -> None:
+            heard.append(f"step {record.plies}")
+            made.set()
 
     async with AsyncExitStack() as stack:
         referee = await open_referee(stack, tic_tac_toe(), [None, answer])
-        person = Local(choose)
-        referee._clients[0] = person
+        clients = [Person(), referee._clients[1]]
+        referee = Referee(referee._machine, referee._scrambler, clients, referee.record, Stepped())
         # Who waits for the other waits for this clock.
         referee.record.start_clock = 30
-        referee.record.take_back(0)
         await referee.run()
-    assert set(heard[:2]) == {"START", "person"}
-    assert heard[2] == "PLAY"
+    assert [one for one in heard if one != "person"][:5] == ["START", "step 1", "PLAY", "PLAY", "step 2"]
+    assert heard.count("PLAY") == referee.record.plies
+    assert heard[-1] == "STOP"
     assert not any(error.request == "start" for error in referee.record.errors)

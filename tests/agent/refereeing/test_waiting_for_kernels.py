@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Collection
@@ -13,6 +14,7 @@ from aiohttp import web
 from agent.errors import PlayerStartError
 from agent.refereeing import agent_process, hosting
 from agent.refereeing.agent_process import AgentProcess
+from agent.refereeing.human import PersonAtTerminal
 from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, GENERAL, TREE
 from protocol.server import make_runner
 
@@ -50,9 +52,12 @@ async def test_agent_is_asked_for_its_kernels(monkeypatch: pytest.MonkeyPatch, w
     assert in_order[: asked - 1] == ("reversi", *wanted)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_match_waits_for_what_its_game_needs(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
-    """On the first start tic-tac-toe waits for no planner; with all kernels there, its needs are not looked into."""
+@pytest.mark.parametrize(("compiled", "other"), [(True, "legal"), (False, "legal"), (False, "human")])
+def test_match_waits_for_what_its_game_needs(monkeypatch: pytest.MonkeyPatch, compiled: bool, other: str) -> None:
+    """On the first start tic-tac-toe waits for no planner; with all kernels there, its needs are not looked into.
+
+    A person waits for none: the agent does, and ends the match where it cannot start.
+    """
     prepared: list[set[str]] = []
     awaited: list[set[str]] = []
 
@@ -60,8 +65,13 @@ def test_match_waits_for_what_its_game_needs(monkeypatch: pytest.MonkeyPatch, co
         prepared.append(set(names))
         return SimpleNamespace(finished=compiled, close=lambda: None)
 
+    async def ask(person: object, legal: object, state: object) -> None:
+        await asyncio.Event().wait()
+
     class Agent(contextlib.nullcontext[None]):
         """An agent that cannot begin."""
+
+        url = "http://localhost:9"
 
         async def wait_until_available(self, announce: object, kernels: Collection[str]) -> None:
             """Notes the wish."""
@@ -73,8 +83,10 @@ def test_match_waits_for_what_its_game_needs(monkeypatch: pytest.MonkeyPatch, co
 
     monkeypatch.setattr(hosting, "prepare", prepare)
     monkeypatch.setattr(hosting, "AgentProcess", lambda memory, patient, level, share: Agent())
+    monkeypatch.setattr(hosting, "Keyboard", lambda: None)
+    monkeypatch.setattr(PersonAtTerminal, "choose", ask)
     with pytest.raises(PlayerStartError, match="it has ended"):
-        hosting.host_match("tic_tac_toe", ["agent", "legal"], start_clock=1, play_clock=1)
+        hosting.host_match("tic_tac_toe", [other, "agent"], start_clock=1, play_clock=1)
     needed = {CIRCUIT, TREE, ALPHA_BETA}
-    assert prepared == ([{CIRCUIT}] if compiled else [{CIRCUIT}, needed])
+    assert prepared == ([] if other == "human" else [{CIRCUIT}] if compiled else [{CIRCUIT}, needed])
     assert awaited == [set(GENERAL) if compiled else needed]

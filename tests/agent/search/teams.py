@@ -26,7 +26,7 @@ class CannedTeam(Team):
     def play(self, machine: CircuitMachine, role: int) -> None:
         pass
 
-    def ask(self, setting: Setting, state: State, hear: Hear | None = None) -> None:
+    def ask(self, setting: Setting, state: State, hear: Hear) -> None:
         self.asked.append(state)
         self.setting = setting
         self.resting = False
@@ -34,9 +34,6 @@ class CannedTeam(Team):
 
     def rest(self, setting: Setting) -> None:
         self.resting = setting is self.setting
-
-    def answers(self) -> tuple[object, ...]:
-        return tuple(self.given)
 
     @property
     def size(self) -> int:
@@ -55,7 +52,7 @@ class AssistedTeam(CannedTeam):
         self.heard = 0
         """Answers that the engine has heard."""
 
-    def ask(self, setting: Setting, state: State, hear: Hear | None = None) -> None:
+    def ask(self, setting: Setting, state: State, hear: Hear) -> None:
         super().ask(setting, state, hear)
         made, assistant = self._made
         if made is not setting or assistant is None:
@@ -70,12 +67,12 @@ class AssistedTeam(CannedTeam):
         for thread in self._threads:
             thread.start()
 
-    def _tell(self, assistant: Assistant, hear: Hear | None) -> None:
+    def _tell(self, assistant: Assistant, hear: Hear) -> None:
         while not self._stop[0]:
             answer = assistant.answer()
             if answer is not None:
                 self.given = [answer]
-                note = hear(answer) if hear is not None else None
+                note = hear(answer)
                 self.heard += 1
                 if note is not None:
                     assistant.take(note)

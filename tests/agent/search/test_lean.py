@@ -75,7 +75,7 @@ def test_the_agent_and_its_helpers_search_the_lean_game(machine: CircuitMachine)
     assert "random matches are cheap" in engine.reason
 
 
-@pytest.mark.parametrize("name", ["general", "tree", "playouts"])
+@pytest.mark.parametrize("name", ["general", "tree"])
 def test_named_engines_search_the_lean_game(machine: CircuitMachine, name: str) -> None:
     """In tournaments, too."""
     assert isinstance(make_named_engine(name, machine, 1), LeanSearch)

@@ -40,7 +40,7 @@ def moves_of(machine: StateMachine, level: Level) -> list[tuple[Term, ...]]:
 @pytest.mark.parametrize("game", ["connect_four", "reversi", "three_way_line", "rock_paper_scissors", "eight_puzzle"])
 def test_a_throttled_process_plays_the_same_match(own: Compile, game: str) -> None:
     """Also with two busy processes on the same core, each move of a level is the same."""
-    level = Level(nodes=600, matches=1024)
+    level = Level(nodes=600)
     alone = moves_of(own(game), level)
     with throttled():
         assert moves_of(own(game), level) == alone
@@ -64,16 +64,6 @@ def test_the_turn_is_over_when_the_nodes_are_used_up(own: Compile) -> None:
         engine.think(stop.flag, opinions.append, Limit(30.0))
     assert opinions[-1].final
     assert LEVELS["normal"].nodes <= opinions[-1].info["playouts"] <= 1.5 * LEVELS["normal"].nodes  # type: ignore[operator]
-
-
-def test_a_stop_ends_the_learning(own: Compile) -> None:
-    """Where the clock is too short to learn from all matches, the turn still ends with it."""
-    machine = own("reversi")
-    engine = LevelSearch(machine, 0, Level(nodes=100, matches=1 << 40))
-    engine.begin(machine.initial())
-    legal = machine.legal(machine.initial(), 0)
-    assert consider(engine, legal, Limit(0.05)).move in legal
-    assert consider(engine, legal, Limit(), np.ones(1, np.uint8)).move in legal
 
 
 def test_a_player_is_named_after_its_level_or_its_number_of_nodes() -> None:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from agent.logs import JSON_LOGS, JsonFormatter, formatter
-from agent.serving.statistics import Histogram, Statistics
+from agent.serving.statistics import LATEST, Histogram, Statistics
 
 
 def test_histogram_counts_up_to_each_bound() -> None:
@@ -27,6 +27,24 @@ def test_exposition_has_every_figure() -> None:
     text = Statistics(lambda: 3, 2).exposition().decode()
     for line in ("ggp_agent_matches_running 3.0", "ggp_agent_restarts_total 2.0", "ggp_agent_turns_total 0.0"):
         assert line in text.splitlines()
+
+
+def test_organisers_see_the_newest_delays_and_all_troubles() -> None:
+    """The largest delay stays, of the others the newest are told; memory is that of the processes."""
+    statistics = Statistics(lambda: 3, 2)
+    for late in (0.5, *([0.001] * LATEST)):
+        statistics.lateness.add(late)
+    statistics.guessed = 1
+    told = statistics.match_day()
+    assert told["lateness"] == {"largest": 0.5, "latest": [0.001] * LATEST}
+    assert told["troubles"] == {
+        "processes lost": 0,
+        "turns guessed": 1,
+        "turns in doubt": 0,
+        "matches refused": 0,
+        "restarts": 2,
+    }
+    assert statistics.memory()["server"] > 1 << 20
 
 
 def test_restarted_server_does_not_wait_for_prometheus() -> None:

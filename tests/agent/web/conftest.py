@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
 from agent.search.engine import Candidate, Opinion, Score
-from agent.web.gallery import Gallery
+from agent.web.gallery import Figures, Gallery
 from agent.web.hosting import serve_here
 from agent.web.records import Records
 from agent.web.site import Site
@@ -159,9 +160,9 @@ def windows(browser: Any) -> Windows:
 
 
 @asynccontextmanager
-async def served(gallery: Gallery, records: Sequence[Path] = ()) -> AsyncIterator[str]:
-    """Serves the matches of a gallery, and records; yields the address."""
-    async with serve_here(Site(gallery, title="test", records=Records(records))) as address:
+async def served(gallery: Gallery, records: Sequence[Path] = (), figures: Figures | None = None) -> AsyncIterator[str]:
+    """Serves the matches of a gallery, records and figures; yields the address."""
+    async with serve_here(Site(gallery, title="test", records=Records(records), figures=figures)) as address:
         yield f"{address}/"
 
 
@@ -233,3 +234,15 @@ class Course:
 def start_replay(folder: Path) -> subprocess.Popen[str]:
     """`ggp-agent replay` of a folder, in a process that Ctrl-C ends."""
     return start_command("replay", str(folder))
+
+
+async def told(session: aiohttp.ClientSession, address: str, key: str, *paths: str) -> bytes:
+    """Returns all bytes that the pages of a match get, and those at further paths."""
+    found = b""
+    for path in ("", f"/{key}", f"/{key}/positions/0", f"/{key}/positions/1", f"/{key}/record", *paths):
+        async with session.get(f"{address}/page/matches{path}") as response:
+            found += await response.read()
+    for path in ("", f"/{key}"):
+        async with session.ws_connect(f"{address}/page/matches{path}") as socket:
+            found += (await socket.receive_str()).encode()
+    return found

@@ -13,6 +13,7 @@ import pytest
 
 from agent.record.match import MatchRecord, PlayerError
 from agent.search.engine import Opinion, Score
+from agent.serving.statistics import Statistics
 from agent.web.gallery import Gallery
 from games import rulesheets
 from games.gdl.interpreter.machine import Interpreter
@@ -82,7 +83,7 @@ async def test_match_is_watched_live_to_its_end(windows: Windows) -> None:
         assert marks == plies
         course.end()
         await window.see(".match[data-outcome='finished']")
-        assert "The match is over." in await window.page.locator(".phase").inner_text()
+        assert await window.page.locator(".whose").inner_text() == "The match is over"
         goals = [course.machine.goal(course.state, role) for role in (0, 1)]
         assert await window.page.locator(".players .figure").all_inner_texts() == list(map(str, goals))
         await window.see("svg.plot .line.role-0 polyline")
@@ -151,11 +152,10 @@ async def test_heading_roles_and_goals_are_those_of_the_game(windows: Windows) -
         window = await windows.open(address + course.path)
         await window.see(".diagram svg.board")
         page = window.page
-        assert await page.locator("h1").inner_text() == "connect_four match.17"
+        assert await page.locator("h1").inner_text() == "Connect four match.17"
         assert (await page.locator("h1 small").inner_text()).strip() == "match.17"
-        colours = await page.locator(".players .chip").evaluate_all(
-            "all => all.map(one => getComputedStyle(one).backgroundColor)"
-        )
+        fills = "all => all.map(one => getComputedStyle(one).fill)"
+        colours = await page.locator(".players .chip .p").evaluate_all(fills)
         assert colours == ["rgb(197, 55, 44)", "rgb(241, 198, 29)"]
         marks = await page.locator("svg.plot .axis[text-anchor='end']").all_text_contents()
         assert marks == ["0", "75", "150"]
@@ -164,8 +164,7 @@ async def test_heading_roles_and_goals_are_those_of_the_game(windows: Windows) -
         assert all(0 < at < 180 for at in await rings.evaluate_all("all => all.map(one => one.cy.baseVal.value)"))
         await page.locator(".brand").click()
         await window.see(".card .thumbnail svg")
-        chips = page.locator(".card .chip")
-        assert await chips.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)") == colours
+        assert await page.locator(".card .chip .p").evaluate_all(fills) == colours
 
 
 @pytest.mark.e2e
@@ -183,7 +182,7 @@ async def test_replay_is_stepped_through_by_keys(windows: Windows, tmp_path: Pat
         marks = page.locator(".diagram [data-square] .x")
         assert await marks.count() == last
         await window.see(".errors li:has-text('late at step 1')")
-        assert await page.locator(".thought").count() == 0
+        assert (await page.locator(".thinking h2").inner_text()).startswith("WHY ")
         for key, ply in (("ArrowLeft", last - 1), ("ArrowLeft", last - 2), ("ArrowRight", last - 1), ("Home", 0)):
             await page.keyboard.press(key)
             await window.see(f".match[data-ply='{ply}']")
@@ -192,6 +191,7 @@ async def test_replay_is_stepped_through_by_keys(windows: Windows, tmp_path: Pat
             assert (await page.locator(".thought .best").inner_text()).startswith("played ")
         await page.keyboard.press("ArrowLeft")
         await page.keyboard.press("ArrowRight")
+        await page.locator("details summary").click()
         await window.see(".match[data-ply='1'] ins.fact.new")
         link = page.url
         await page.keyboard.press("End")
@@ -226,10 +226,15 @@ async def test_names_of_a_rulesheet_are_text(windows: Windows) -> None:
 
 @pytest.mark.e2e
 async def test_overview_follows_three_matches(windows: Windows, tmp_path: Path) -> None:
-    """Running and finished matches are listed with a picture; one that ends moves over."""
+    """Running and finished matches are listed with a picture; one that ends moves over. Above them stands how the
+    server is doing."""
     write_record(tmp_path / "connect_four.json", rulesheets.text("connect_four"))
     gallery = Gallery()
-    async with served(gallery, [tmp_path]) as address, windows:
+    statistics = Statistics()
+    statistics.lateness.add(0.25)
+    statistics.lateness.add(0.002)
+    statistics.margin, statistics.workers_lost = 0.4, 2
+    async with served(gallery, [tmp_path], statistics.match_day) as address, windows:
         reversi = Course(gallery, "reversi_holes", rulesheets.text("reversi_holes"))
         reversi.play(14)
         reversi.transcript.say("thinking")
@@ -239,6 +244,14 @@ async def test_overview_follows_three_matches(windows: Windows, tmp_path: Path) 
         await window.see("section:has(#running-title) .card:nth-child(2) .thumbnail svg")
         await window.see("section:has(#over-title) .card .thumbnail svg")
         assert await window.page.locator(".card").count() == 3
+        line.transcript.run_clock(time.monotonic() + 600, 700)
+        day = await window.see(".day:has-text('answer due in')")
+        told = await day.inner_text()
+        assert "250 ms at most; latest 250 ms, 2.0 ms" in told
+        assert "400 ms" in told
+        assert "processes lost: 2" in told
+        assert re.search(r"server \d+ MiB", told)
+        assert "Reversi holes\nas black; clocks 30 and 10 s; thinking" in told
         await window.keep("overview")
         line.transcript.end("stopped")
         await window.see("section:has(#over-title) .card:nth-child(2)")

@@ -62,7 +62,7 @@ async def test_record_of_a_watched_match_is_drawn_alike(game: str, pictures: Pic
     machine = Interpreter(check(rules))
     players = ("random", "legal", "random")[: len(machine.roles)]
     live = Transcript(game, f"match.{game}", machine.roles, players, 30, 5, seed=2, rules=rules, key="live")
-    hosting = Hosting(machine, (), live, MatchWatcher(), 0, announce=lambda text: None)
+    hosting = Hosting(machine, (), live, MatchWatcher())
     await hosting.run()
     assert live.outcome == "finished"
     before = await drawn(pictures, live)

@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
+from agent.record.thinking import Thinking
+from agent.search.engine import Opinion, Score
 from agent.web.seat import Seat, SeatError
 from agent.web.transcript import Transcript
-from games.machine import Term
 
 
 def seated(**options: object) -> tuple[Transcript, Seat]:
@@ -22,10 +23,12 @@ async def test_hint_is_one_at_a_time() -> None:
     transcript, seat = seated()
     begun, found = asyncio.Event(), asyncio.Event()
 
-    async def hint() -> Term:
+    async def hint() -> Thinking:
         begun.set()
         await found.wait()
-        return ("go", "1")
+        thinking = Thinking("engine")
+        thinking.add(Opinion(("go", "1"), Score(61.0), line=(("go", "1"), "noop")), "engine", "", 1.0)
+        return thinking
 
     choosing = asyncio.create_task(seat.choose(0, [("go", "1"), ("go", "2")], hint=hint))
     await asyncio.sleep(0)
@@ -37,7 +40,8 @@ async def test_hint_is_one_at_a_time() -> None:
     with pytest.raises(SeatError, match="being looked for"):
         await seat.act("hint", asked)
     found.set()
-    assert await hinting == {"ply": 0, "move": "(go 1)"}
+    why = {"value": 61.0, "proven": False, "plies": None, "line": ["(go 1)", "noop"]}
+    assert await hinting == {"ply": 0, "move": "(go 1)", **why}
     await seat.act("move", {**asked, "move": "(go 2)"})
     assert await choosing == ("go", "2")
     assert transcript.seat is None
@@ -58,15 +62,34 @@ async def test_two_people_choose_at_once() -> None:
 async def test_taking_back_goes_to_the_last_choice() -> None:
     """Plies without a choice for the role are skipped."""
     back: list[int] = []
-    transcript, seat = seated(take_back=back.append)
+
+    def take_back(ply: int) -> bool:
+        back.append(ply)
+        return True
+
+    transcript, seat = seated(take_back=take_back)
     for legal in (2, 3, 1):
         transcript.allow(0, tuple(("m", str(number)) for number in range(legal)))
         transcript.move((("m", "0"), "noop"))
     choosing = asyncio.create_task(seat.choose(0, [("x",), ("y",)]))
     await asyncio.sleep(0)
+    assert transcript.view()["undo"] == {0: 1}
     await seat.act("undo", {"ply": 3, "role": 0})
     assert back == [1]
-    choosing.cancel()
+    # While others think of their moves, the own one is taken back, and while they think after it.
+    await seat.act("move", {"ply": 3, "role": 0, "move": "(x)"})
+    await choosing
+    assert transcript.seat is None
+    await seat.act("undo", {"ply": 3, "role": 0})
+    transcript.move((("x",), ("y",)))
+    transcript.allow(0, ("noop",))
+    await seat.act("undo", {"ply": 4, "role": 0})
+    assert back == [1, 3, 3]
+    for role in (1, 7, -1):
+        with pytest.raises(SeatError, match="nothing to take back"):
+            await seat.act("undo", {"ply": 4, "role": role})
+    transcript.end("finished", [0, 100])
+    assert transcript.view()["undo"] == {}
 
 
 async def test_person_resigns_at_any_time() -> None:

@@ -31,6 +31,8 @@ from protocol.messages import Message, Reply, Status
 from protocol.server import Received, make_app, make_runner
 from tests.loop_work import LoopWork
 
+from .conftest import told
+
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "User-Agent": "Mozilla/5.0"}
 JAVA = {"Accept": "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "User-Agent": "Java/17.0.2"}
 
@@ -147,14 +149,45 @@ async def test_news_tell_of_what_changed_only() -> None:
             await asyncio.sleep(0.01)
 
 
+async def test_thoughts_are_told_once_the_person_has_chosen() -> None:
+    """Nowhere on the page is what an agent thinks of a position in which a person is yet to choose."""
+    gallery = Gallery()
+    transcript = Transcript("game", "m", ("a", "b"), ("human", "agent"), 1, 1, key=gallery.new_key("m"))
+    gallery.add(transcript)
+    transcript.reach(frozenset([("f", "1")]))
+    opinion = Opinion(("countered",), Score(77.25), line=(("countered",),))
+    async with page(gallery) as (address, session):
+        # Before it is known what a person may do, too.
+        for legal in (None, (("x",), ("y",))):
+            if legal is not None:
+                transcript.allow(0, legal)
+            transcript.think(1, opinion, "engine", "countered")
+            found = await told(session, address, transcript.key)
+            assert b'"outcome": "running"' in found
+            assert b"countered" not in found
+            assert b"77.2" not in found
+        version = transcript.version
+        transcript.move((("x",), ("countered",)))
+        transcript.allow(0, (("x",),))
+        assert "countered" in json.dumps(transcript.view(version)["steps"][0]["thinking"])
+        found = await told(session, address, transcript.key)
+        # In the view and the record; the value in the overview.
+        assert found.count(b'"reason": "countered"') == 3
+        assert b"[null, 77.2]" in found
+        # There is no choice for the person here.
+        transcript.think(1, opinion, "engine", "")
+        assert transcript.view()["steps"][1]["thinking"]
+
+
 async def test_new_page_takes_the_place_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more pages than can be kept up to date, the oldest stops being so, and no new one is refused."""
     monkeypatch.setattr("agent.web.site.MOST_STREAMS_OF_PEER", 2)
     gallery = Gallery()
     async with player(gallery) as (address, session):
-        sockets = [await session.ws_connect(f"{address}/page/matches") for _ in range(4)]
-        for socket in sockets:
-            assert (await socket.receive_json())["matches"] == []
+        sockets = []
+        for _ in range(4):
+            sockets.append(await session.ws_connect(f"{address}/page/matches"))
+            assert (await sockets[-1].receive_json())["matches"] == []
         for socket in sockets[:2]:
             assert (await asyncio.wait_for(socket.receive(), 60)).type == aiohttp.WSMsgType.CLOSED
         gallery.add(Transcript("m", "m", ("a",), ("",), 1, 1, key=gallery.new_key("m")))

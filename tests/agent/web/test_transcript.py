@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from agent.record import match as matches
-from agent.record.thinking import MOST_SAMPLES, Thinking
+from agent.record.thinking import FEWEST, MOST_SAMPLES, Thinking
 from agent.search.engine import Candidate, Opinion, Score
 from agent.web import feed as feeds
 from agent.web import gallery as galleries
@@ -64,8 +64,10 @@ def test_rate_and_spread_follow_from_the_reports() -> None:
     assert thinking.spread == (40.0, 60.0)
     thinking.add(opinion(100.0, 4000, proven=True), "engine", "", 3.0)
     assert thinking.spread is None
-    thinking.add(opinion(5.0, 10), "another", "", 3.5)
-    assert thinking.rate is None
+    thinking.add(opinion(99.0, FEWEST - 1), "another", "", 3.5)
+    assert thinking.spread is None
+    thinking.add(opinion(5.0, 50), "another", "", 3.6)
+    assert thinking.rate is not None
     assert thinking.spread == (5.0, 5.0)
 
 
@@ -328,9 +330,21 @@ def thought() -> Thinking:
 
 
 async def test_feed_takes_over_what_a_scrambled_player_thinks() -> None:
-    """While somebody watches, another agent's thoughts are shown in the referee's words, at the right ply."""
+    """While somebody watches, another agent's thoughts are shown in the referee's words, at the right ply.
+
+    It may be asked before it knows of the match.
+    """
+
+    class Late(Gallery):
+        asked = 0
+
+        @property
+        def transcripts(self) -> list[Transcript]:
+            self.asked += 1
+            return super().transcripts if self.asked > 1 else []
+
     scrambler = make_scrambler("ggp-base", 5)
-    theirs, ours = Gallery(), Gallery()
+    theirs, ours = Late(), Gallery()
     remote = new_transcript(theirs.new_key("match.1.2"), "match.1.2")
     theirs.add(remote)
     shown = new_transcript(ours.new_key("match.1"), "match.1")
@@ -340,7 +354,7 @@ async def test_feed_takes_over_what_a_scrambled_player_thinks() -> None:
     hidden = Opinion(scrambler.scramble(GO), Score(70.0), line=(scrambler.scramble(STAY),))
     assert hidden.move != GO
     async with served(theirs) as address:
-        feed = Feed(address.rstrip("/"), 1, shown, ours, scrambler.unscramble)
+        feed = Feed(address.rstrip("/"), "", 1, shown, ours, scrambler.unscramble)
         feed.follow("match.1.2", 2)
         following = asyncio.create_task(feed.run())
         remote.think(0, hidden, "engine", "")
@@ -386,7 +400,7 @@ async def test_feed_of_anybody_is_read_beside_the_event_loop(size: int, monkeypa
     shown = new_transcript(gallery.new_key("match.1"), "match.1")
     work = LoopWork()
     async with TestServer(app) as server:
-        feed = Feed(str(server.make_url("")).rstrip("/"), 1, shown, gallery, lambda term: term)
+        feed = Feed(str(server.make_url("")).rstrip("/"), "", 1, shown, gallery, lambda term: term)
         feed.follow("match.1", 0)
         with work.counted(monkeypatch):
             await feed.take_all()

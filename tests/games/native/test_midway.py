@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.refereeing.positions import from_position
+from agent.record.positions import from_position
 from agent.search.blokbox.guiding.tuning import tuning_for
 from agent.search.blokbox.weights import general
 from agent.search.blokbox.weights.networks import shipped_network

@@ -1,1 +1,1 @@
-"""Proofs of results: alpha-beta (`prover`, `alphabeta`) with territories (`territory`, `regions`, `solo`)."""
+"""Proofs of results: alpha-beta (`prover`, `alphabeta`)."""

@@ -1,9 +1,9 @@
 """Iterative-deepening principal-variation search of Blokbox positions that proves who wins.
 
 The family's steps of `agent.search.alphabeta.search`. Scores are from the player to move: hundredths of the logit of
-winning, or `WIN` and `-WIN`, which are always proofs: they come from ends of the match and from `territory` only, and
-no move is left out for good. Late moves are searched less deeply first (LMR). A position in which the opponent has no
-move left is won: nobody gains moves but by moving.
+winning, or `WIN` and `-WIN`, which are always proofs: they come from ends of the match only, and no move is left out
+for good. Late moves are searched less deeply first (LMR). A position in which the opponent has no move left is won:
+nobody gains moves but by moving.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from agent.search.alphabeta.search import search as search_frames
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
 from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
 from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
-from agent.search.blokbox.proving.regions import TerritoryWorkspace, new_territory_workspace
-from agent.search.blokbox.proving.territory import TO_MOVE_LOSES, TO_MOVE_WINS, verdict
 from games.bits.board16x16 import WORDS
 from games.bits.compiling import KERNEL
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
@@ -32,14 +30,6 @@ LIMIT = 20_000
 """Largest evaluation."""
 MAX_DEPTH = 130
 
-VERDICT_MOVES = 30
-"""Most moves of one of the players for examining territories: with more they hardly ever decide."""
-VERDICT_ROOM = 0.6
-"""Largest share of the first position's room for examining territories: nothing is proven earlier."""
-LEAF_LOGIT = 3.0
-"""Smallest evaluation for examining territories at leaves: there they decide every other time."""
-SOLO_ENTRIES = 1 << 18
-"""Entries of the table of solo results, 10 bytes each."""
 LATE_MOVES = (4, 16)
 """First moves, counted from 0, to be searched one and two plies less deeply."""
 LATE_DEPTHS = (2, 4)
@@ -80,7 +70,6 @@ class ProverWorkspace(NamedTuple):
     """[2, moves]: cuts by each player's moves, weighted by depth."""
     killers: NDArray[np.int64]
     """[plies, 2]: last moves that cut at each ply, or -1."""
-    territory: TerritoryWorkspace
     features: NDArray[np.float64]
     """[2, N_FEATURES]: see `evaluation.take_features`."""
     move_features: NDArray[np.float32]
@@ -106,8 +95,6 @@ class BlokboxGame(NamedTuple):
     work: ProverWorkspace
     lost: NDArray[np.uint8]
     """[moves]: becomes 1 for root moves that are found to lose."""
-    verdict_moves: int = VERDICT_MOVES
-    """VERDICT_MOVES, or 0 while it is too early for territories (see `VERDICT_ROOM`)."""
 
 
 def new_table(entries: int) -> NDArray[Any]:
@@ -127,7 +114,6 @@ def new_workspace(variant: BlokboxVariant) -> ProverWorkspace:
         order=np.zeros((MAX_DEPTH + 1, max_moves), np.float32),
         history=np.zeros((2, len(variant.tables.effects)), np.float32),
         killers=np.full((MAX_DEPTH + 1, 2), -1, np.int64),
-        territory=new_territory_workspace(variant, SOLO_ENTRIES),
         features=np.zeros((2, N_FEATURES)),
         move_features=np.zeros(N_PRIORS, np.float32),
         boards=np.zeros((N_BOARDS, WORDS), np.uint64),
@@ -153,7 +139,13 @@ def _enter(game, frames, ply):
         frame.value = -WIN
         return RETURN
     # The root needs a move even if its result is proven.
-    if ply > 0 and _evaluate(game, frame, position, ply, own, other):
+    if ply > 0 and other == 0:
+        # Who moves last wins.
+        frame.value = WIN
+        return RETURN
+    if ply > 0 and frame.depth <= 0:
+        logit = value_logit(position, features, game.weights, game.room)
+        frame.value = max(-LIMIT, min(LIMIT, np.int64(100.0 * logit)))
         return RETURN
     n = list_moves(scratch, slot + player, live[player], moves)
     _order_moves(game, position, ply, n, hash_move)
@@ -180,31 +172,6 @@ def _look_up(table, key, frame, at_root):
     frame.value = score
     decided = bound == EXACT or (bound == LOWER and score >= frame.beta) or (bound == UPPER and score <= frame.alpha)
     return hash_move, decided
-
-
-@njit(inline="always")
-def _evaluate(game, frame, position, ply, own, other):
-    """Whether a position's score is known without searching its moves; `value` is then set.
-
-    Proofs are sound: a player whose opponent cannot move wins by moving, and territories are counted, not estimated.
-    `own` and `other` (int64) are the numbers of moves of the player to move and of the other one.
-    """
-    if other == 0:
-        frame.value = WIN
-        return True
-    leaf = frame.depth <= 0
-    tables, work, verdict_moves = game.tables, game.work, game.verdict_moves
-    candidates, live, territory = work.scratch.shapes[2 * ply + 2 : 2 * ply + 4], work.live[ply + 1], work.territory
-    logit = value_logit(position, work.features, game.weights, game.room)
-    if min(own, other) <= verdict_moves and (not leaf or abs(logit) >= LEAF_LOGIT):
-        expected = TO_MOVE_WINS if logit > 0.0 else TO_MOVE_LOSES
-        proof = verdict(tables, position, candidates, live, expected, territory)
-        if proof != 0:
-            frame.value = WIN * proof
-            return True
-    if leaf:
-        frame.value = max(-LIMIT, min(LIMIT, np.int64(100.0 * logit)))
-    return leaf
 
 
 @njit(inline="always")

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.alphabeta.frames import NO_MOVE
-from agent.search.blokbox.guiding.evaluation import room
 from agent.search.blokbox.guiding.tuning import Tuning
 from agent.search.blokbox.proving import alphabeta
 from agent.search.engine import StopFlag
@@ -59,9 +58,7 @@ class BlokboxProver:
 
     def run(self, root: NDArray[np.uint64], stop: StopFlag, *, max_depth: int = alphabeta.MAX_DEPTH) -> None:
         """Deepen until the result is proven or `max_depth` is reached; return within 1 ms of `stop[0]`."""
-        early = room(root) > alphabeta.VERDICT_ROOM * self._game.room
-        game = self._game._replace(verdict_moves=0 if early else alphabeta.VERDICT_MOVES)
-        work = game.work
+        game, work = self._game, self._game.work
         work.history[:] = 0
         work.killers[:] = -1
         while not (self.proven or stop[0]) and self.depth < max_depth:

@@ -67,6 +67,23 @@ def test_a_role_that_cannot_win_is_told(tmp_path: Path) -> None:
     assert (found["advantage"], found["balance"], found["drawishness"]) == (100.0, 0.0, 0.0)
 
 
+def test_an_interrupted_appraisal_goes_on_from_its_log(tmp_path: Path) -> None:
+    """Only the matches that the log lacks are played, and the report is that of all; another series is refused."""
+    sheet, log = sheet_of(UNWINNABLE, tmp_path), tmp_path / "log"
+    appraise(sheet, SETTINGS, 3, InlineExecutor(), log=log)
+    begun: list[Report] = []
+    report, _ = appraise(sheet, SETTINGS, 5, InlineExecutor(), lambda one: begun.append(replace(one)), log=log)
+    assert begun[0].pace is not None
+    assert begun[0].pace.known == 3
+    assert len(log.read_text().splitlines()) == 5
+    whole = appraise(sheet, SETTINGS, 5, InlineExecutor())[0]
+    assert [match.number for match in report.matches] == [1, 2, 3, 4, 5]
+    assert report.problems == whole.problems
+    assert texts(report, "low") == ["slow never got more than its lowest goal, 0, in 5 matches and 256 random ones"]
+    with pytest.raises(InputError, match="a log of another series, seed is 1 instead of 2"):
+        appraise(sheet, replace(SETTINGS, seed=2), 5, InlineExecutor(), log=log)
+
+
 def test_players_see_what_their_role_may_see(tmp_path: Path) -> None:
     """A guest that cannot see the car loses some matches, and makes no illegal move."""
     report = appraised(MONTY_HALL, tmp_path, 30)
@@ -239,7 +256,9 @@ def test_each_line_is_the_whole_report(monkeypatch: pytest.MonkeyPatch, capsys: 
         (2, 2, False),
         (2, 2, True),
     ]
-    assert set(lines[-1]) == {"game", "roles", "matches", "of", "seconds", "done", "figures", "problems", "plots"}
+    known = {"game", "roles", "matches", "of", "seconds", "seconds_left", "done", "figures", "problems", "plots"}
+    assert set(lines[-1]) == known
+    assert [line["seconds_left"] is None for line in lines] == [True, False, False, True]
     assert {"key", "name", "value", "low", "high", "unit", "definition", "source"} <= set(lines[-1]["figures"][0])
 
 

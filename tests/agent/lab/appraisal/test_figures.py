@@ -137,5 +137,5 @@ def test_plots_follow_the_plies() -> None:
     found: dict[str, Any] = {str(plot["key"]): plot["series"] for plot in plots(("a", "b"), (WON, later))}
     assert found["values"][0] == {"name": "a", "points": [[0, 50], [1, 60], [2, 35], [3, 90]]}
     assert found["branching"][0]["points"] == [[0, 3], [1, 2], [2, 3.5], [3, 1]]
-    assert found["ended"][0]["points"] == [[0, 0], [3, 50], [4, 100]]
+    assert found["ended"][0]["points"] == [[0, 0], [3, 0], [3, 50], [4, 50], [4, 100]]
     assert [series["name"] for series in found["matches"]] == ["match 1", "match 2"]

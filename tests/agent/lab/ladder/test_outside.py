@@ -168,6 +168,8 @@ def test_an_engine_ends_with_a_series_that_is_interrupted_at_its_start(number: s
     """Also one that reads nothing, and what it has started."""
     told = tmp_path / "child"
     code = f"from agent.lab.ladder.uci import UciEngine; UciEngine({[sys.executable, '-c', SILENT, str(told)]!r}, {{}})"
+    # Ctrl-C may be ignored where the tests were started.
+    code = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {code}"
     series = subprocess.Popen([sys.executable, "-c", code], cwd=FAKE.parents[4], stderr=subprocess.DEVNULL)
     until(lambda: told.exists() and told.read_text().endswith("\n"))
     series.send_signal(number)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.lab.progress import duration
 from agent.lab.tally import wilson
 from agent.lab.tournament.contenders import parse_contenders
-from agent.lab.tournament.report import describe, duration, show, write_csv
+from agent.lab.tournament.report import describe, show, write_csv
 from agent.lab.tournament.results import MatchResult, Settings
 from agent.lab.tournament.standings import Standings
 from agent.lab.tournament.turns import Turns

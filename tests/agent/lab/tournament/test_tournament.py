@@ -195,7 +195,7 @@ def test_match_without_a_result(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_bar_and_table_on_a_terminal(games: list[str]) -> None:
     """A terminal shows progress, time left, each match, and a table with lines."""
     shown = shown_on_a_terminal("-c", INLINE_TOURNAMENT + "sys.exit(status)", games[0], "--players", "random,legal")
-    assert "left:" in shown
+    assert " left" in shown
     assert "2/2" in shown
     assert "race_3, round 1: first3 random" in shown
     assert "───" in shown
@@ -263,7 +263,8 @@ def test_a_damaged_log_is_gone_on_with(damage: str, tmp_path: Path, caplog: pyte
         *((number, seat) for number in (1, 2) for seat in ("legal", "random"))
     ]
     kept = [json.loads(line) for line in before]
-    assert [row for row in rows if row in kept] == (kept if not told else [kept["line 1" in told]])
+    # A match that is played again may come out the same, down to its times.
+    assert all(row in rows for row in (kept if not told else [kept["line 1" in told]]))
 
 
 @pytest.mark.usefixtures("inline")

@@ -68,8 +68,8 @@ def after_random_plies(variant: BlokboxVariant, seed: int, plies: int) -> NDArra
         (8, 6, MAX_DEPTH, 6, 3770, -WIN, 293, 10),
         (9, 6, MAX_DEPTH, 10, 10690, WIN, 613, 8),
         (10, 7, MAX_DEPTH, 6, 2513, WIN, 1042, 0),
-        (11, 7, MAX_DEPTH, 6, 903, -WIN, 822, 8),
-        (12, 8, MAX_DEPTH, 1, 6, -WIN, 1153, 5),
+        (11, 7, MAX_DEPTH, 7, 1535, -WIN, 822, 8),
+        (12, 8, MAX_DEPTH, 3, 70, -WIN, 576, 5),
         (13, 8, MAX_DEPTH, 4, 415, WIN, 1635, 0),
     ],
 )

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from agent.search import engine as engines
-from agent.search.choosing import general, tree_choice, trial, variants
+from agent.search.choosing import general, trials
 from agent.search.choosing import preparation as preparing
 from agent.search.choosing.general import GeneralSearch
 from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report
@@ -63,16 +63,12 @@ class Stage:
         """What was done, and from when until when."""
         self.points: Callable[[int], float | None] = lambda role: 0.5
         """Alpha-beta's share of the points of a trial match in a role; None where no match ends."""
-        self.variant_points: dict[str, float] = {}
-        """The share of a variant of tree search by its name; half of the points where none is given."""
         self.plies = 10.0
         """Length of matches."""
         self.speed = 1e6
         """Playouts of tree search per second."""
         self.generation = 1.0
         """Seconds of learning for an evaluation."""
-        self.foresight = 0.0
-        """How much better the evaluation foresees results than playouts do."""
         self.gain: float | None = 0.0
         """The gain of move averages in playouts."""
         self.fails = ""
@@ -87,20 +83,19 @@ class Stage:
 
     def _set_up(self, patch: pytest.MonkeyPatch) -> None:
         clock = SimpleNamespace(monotonic=lambda: self.now)
-        for module in (preparing, trial):
+        for module in (preparing, trials):
             patch.setattr(module, "time", clock)
         patch.setattr(general, "time", SimpleNamespace(monotonic=self._look))
-        for module in (engines, general, preparing, trial):
+        for module in (engines, general, preparing, trials):
             patch.setattr(module, "limited", self._limited)
         patch.setattr(general, "TreeSearch", self._make_playing)
-        patch.setattr(tree_choice, "TreeSearch", self._maker(FakeTree))
+        patch.setattr(preparing, "TreeSearch", self._maker(FakeTree))
         for name in ("AlphaBetaSearch", "SimultaneousSearch"):
             patch.setattr(preparing, name, self._maker(FakeAlphaBeta))
         patch.setattr(preparing, "Learner", self._maker(FakeLearner))
         patch.setattr(preparing, "fit_fluents", self._fit)
-        patch.setattr(tree_choice, "gain_by_averages", self._measure_gain)
-        for module in (trial, variants):
-            patch.setattr(module, "TrialMatch", self._maker(FakeMatch))
+        patch.setattr(preparing, "gain_by_averages", self._measure_gain)
+        patch.setattr(trials, "TrialMatch", self._maker(FakeMatch))
         for name in ("survey", "find_features"):
             real = getattr(preparing, name)
             patch.setattr(preparing, name, lambda *given, name=name, real=real: self._unless_failing(name, real, given))
@@ -211,21 +206,11 @@ class FakeTree(Searching):
     """Tree search, with playouts as fast as the stage says."""
 
     name, reason = "tree search", "a tree"
-    playouts, draws, exploration = 0.0, 1, 1.0
+    playouts, draws = 0.0, 1
 
     def draw(self, draws: int) -> None:
         """Has playouts choose by move averages, or not."""
         self.draws = draws
-
-    def explore(self, factor: float) -> None:
-        """Sets the exploration."""
-        self.exploration = factor
-
-    @property
-    def varied(self) -> set[str]:
-        """The variants that it uses."""
-        used = {"move averages": self.draws > 1, "more exploration": self.exploration > 1}
-        return {name for name, is_used in used.items() if is_used}
 
     def _search(self, stop: Any, limit: Limit) -> float:
         spent = super()._search(stop, limit)
@@ -257,7 +242,6 @@ class FakeLearner:
         self, stage: Stage, machine: CircuitMachine, features: object, start: NetworkEvaluation, **options: object
     ) -> None:
         self._stage, self.evaluation, self.plies = stage, start, stage.plies
-        self.foresight = SimpleNamespace(play_out=lambda seconds, stop: None, advantage=stage.foresight)
         facts = np.zeros((1, len(machine.game.fluents)), np.bool_)
         self.experience = Experience(facts, np.zeros(1, np.int8), np.zeros(1), 1)
 
@@ -283,23 +267,16 @@ class FakeMatch:
     ) -> None:
         self._stage, self._engines = stage, engines
         self._left = seconds * stage.plies
-        self._is_trial = "alpha-beta" in [engine.name for engine in engines]
-        if self._is_trial:
-            stage.seconds.append(seconds)
+        stage.seconds.append(seconds)
 
     def play(self, stop: Any) -> float | None:
         """The first engine's share of the points."""
         stage = self._stage
-        if self._is_trial and stage.refuses:
+        if stage.refuses:
             raise CannotSearchError
-        self._left -= stage.spend("trial" if self._is_trial else "variant", stop, self._left)
+        self._left -= stage.spend("trial", stop, self._left)
         if self._left > 1e-6:
             return None
-        if self._is_trial:
-            role = int(self._engines[1].name == "alpha-beta")
-            share = stage.points(role)
-        else:
-            first, second = (engine.varied for engine in self._engines)
-            role = int(len(second) > len(first))
-            share = stage.variant_points.get(next(iter(first ^ second)), 0.5)
+        role = int(self._engines[1].name == "alpha-beta")
+        share = stage.points(role)
         return share if share is None or role == 0 else 1.0 - share

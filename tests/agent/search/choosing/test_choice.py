@@ -9,10 +9,11 @@ import pytest
 
 from agent.search.choosing.general import IMPROVE_SECONDS, MOST_SECONDS
 from agent.search.choosing.preparation import MANY_GENERATIONS
-from agent.search.choosing.trial import LEAST_SECONDS, MANY_TRIALS, TRIAL_SECONDS
-from agent.search.choosing.trial import MOST_SECONDS as MOST_TRIAL_SECONDS
+from agent.search.choosing.trials import LEAST_SECONDS, MANY_TRIALS, TRIAL_SECONDS
+from agent.search.choosing.trials import MOST_SECONDS as MOST_TRIAL_SECONDS
 from agent.search.engine import UNLIMITED, Limit, Opinion
 from agent.search.learning.memory import Store
+from agent.search.tree.move_averages import DRAWS
 from tests.agent.search.choosing.stage import STEP, Stage
 from tests.agent.search.pvs.sheets import COOPERATION, RACE, heap
 
@@ -40,27 +41,20 @@ def unfinished(role: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "foresight", "player"),
+    ("points", "player"),
     [
-        (wins, 0.0, "alpha-beta"),
-        (loses, 0.0, "tree search"),
-        (lambda role: 0.75, 0.0, "alpha-beta"),
-        (lambda role: 0.5, 0.0, "tree search"),
+        (wins, "alpha-beta"),
+        (loses, "tree search"),
+        (lambda role: 0.75, "alpha-beta"),
+        (lambda role: 0.5, "tree search"),
         # The same role wins always.
-        (lambda role: float(role), 0.0, "tree search"),
-        (unfinished, 0.04, "tree search"),
-        (unfinished, 0.06, "alpha-beta"),
-        # Matches can show the opposite of what is foreseen.
-        (loses, 0.1, "tree search"),
-        (wins, -0.1, "alpha-beta"),
-        (unfinished, -0.1, "tree search"),
+        (lambda role: float(role), "tree search"),
+        (unfinished, "tree search"),
     ],
 )
-def test_the_search_that_does_better_plays(
-    stage: Stage, points: Callable[[int], float | None], foresight: float, player: str
-) -> None:
-    """In trial matches, or as the evaluation foresees results; ties say nothing for alpha-beta."""
-    stage.points, stage.foresight = points, foresight
+def test_the_search_that_does_better_plays(stage: Stage, points: Callable[[int], float | None], player: str) -> None:
+    """In trial matches; ties say nothing for alpha-beta."""
+    stage.points = points
     assert stage.player() == player
 
 
@@ -79,9 +73,9 @@ def test_a_slow_game_of_which_nothing_is_learnt_is_left_to_tree_search(
 def test_where_both_choose_at_once_alpha_beta_needs_a_clear_lead(
     monkeypatch: pytest.MonkeyPatch, points: Callable[[int], float], player: str
 ) -> None:
-    """It assumes that the other sees its move, and plays its own role only. What it foresees is of another game."""
+    """It assumes that the other sees its move, and plays its own role only."""
     stage = Stage(monkeypatch, RACE)
-    stage.points, stage.foresight = (lambda role: points(role) if role == 1 else 1 / 0), 0.9
+    stage.points = lambda role: points(role) if role == 1 else 1 / 0
     assert stage.player(role=1) == player
 
 
@@ -101,7 +95,6 @@ def test_other_games_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch, COOPERATION)
     assert stage.player() == "tree search"
     assert not stage.spent("learning") + stage.spent("trial")
-    assert stage.spent("variant") > 0
 
 
 @pytest.mark.parametrize("seconds", [0.01, 1.0, 10.0, 60.0, 600.0, None])
@@ -139,16 +132,14 @@ def test_a_stop_ends_every_phase(stage: Stage, end: float) -> None:
 
 
 def test_a_clear_result_leaves_the_time_to_who_plays(stage: Stage) -> None:
-    """After two wins the rest is for learning, after two losses for variants of tree search."""
+    """After two wins the rest is for learning, after two losses for tree search."""
     found = {}
     for points in (wins, loses):
         stage.points, stage.log = points, []
         assert stage.player(60.0) == ("alpha-beta" if points is wins else "tree search")
-        found[points] = stage.spent("learning"), stage.spent("variant")
+        found[points] = stage.spent("learning")
         assert [name for name, _, _ in stage.log].count("trial") == 2
-    assert found[wins][0] > 40 > 20 > found[loses][0] > 10
-    assert found[loses][1] > 10
-    assert not found[wins][1]
+    assert found[wins] > 40 > 20 > found[loses] > 10
 
 
 @pytest.mark.parametrize("generation", [1.0, NEVER])
@@ -196,7 +187,7 @@ def test_a_turn_is_partly_for_what_the_start_clock_was_too_short_for(stage: Stag
     stage.think(engine, Limit(10.0), 100.0)
     begun = next(begin for name, begin, end in stage.log if name == "alpha-beta" and end > begin)
     assert 1.0 < begun <= 3.0
-    assert stage.first("trial", "variant") >= 10.0
+    assert stage.first("trial") >= 10.0
     searched = [end - begin for name, begin, end in stage.log if name == "alpha-beta" and end <= 10.01]
     assert sum(searched) == pytest.approx(10.0 - begun, abs=0.01)
     assert stage.now >= 100.0
@@ -228,30 +219,16 @@ def test_tree_search_takes_over_where_alpha_beta_does_worse(stage: Stage) -> Non
     assert "did worse" in engine.reason
 
 
-@pytest.mark.parametrize(
-    ("gain", "points", "used"),
-    [
-        (0.0, {"more exploration": 1.0}, {"more exploration"}),
-        (0.0, {"move averages": 1.0, "more exploration": 0.0}, {"move averages"}),
-        (0.0, {}, set()),
-        # Much gain is enough to begin with, but not against two losses.
-        (0.6, {}, {"move averages"}),
-        (0.59, {}, set()),
-        (None, {}, set()),
-        (0.6, {"move averages": 0.0}, set()),
-    ],
-)
-def test_tree_search_plays_as_its_own_trial_matches_say(
-    stage: Stage, gain: float | None, points: dict[str, float], used: set[str]
-) -> None:
-    """With variants that win, or promise to."""
-    stage.points, stage.gain, stage.variant_points = loses, gain, points
+@pytest.mark.parametrize(("gain", "draws"), [(0.6, DRAWS), (0.59, 1), (None, 1)])
+def test_playouts_draw_as_their_gain_says(stage: Stage, gain: float | None, draws: int) -> None:
+    """By move averages where one role that does so gains much."""
+    stage.points, stage.gain = loses, gain
     engine = stage.engine()
     stage.prepare(engine, 20.0)
-    assert stage.playing.varied == used
+    assert stage.playing.draws == draws
 
 
-@pytest.mark.parametrize("step", ["survey", "find_features", "learning", "trial", "variant"])
+@pytest.mark.parametrize("step", ["survey", "find_features", "learning", "trial", "gain"])
 def test_failures_are_logged_and_tree_search_plays(stage: Stage, caplog: pytest.LogCaptureFixture, step: str) -> None:
     """Any error rules alpha-beta out for good."""
     stage.fails, stage.points = step, loses
@@ -281,14 +258,13 @@ def test_the_next_match_begins_with_what_was_learnt(stage: Stage, tmp_path: Path
 
 def test_lost_trials_of_earlier_matches_are_tried_again(stage: Stage, tmp_path: Path) -> None:
     """Tree search plays at first, as it played best; more matches may count for alpha-beta."""
-    stage.points, stage.variant_points = loses, {"more exploration": 1.0}
+    stage.points = loses
     assert stage.player(60.0, memory=tmp_path) == "tree search"
     stage.points = wins
     engine = stage.engine(memory=tmp_path)
     stage.prepare(engine, 0.01)
     stage.think(engine, UNLIMITED, stage.now + 0.1)
     assert engine.name == "tree search"
-    assert stage.playing.varied == {"more exploration"}
     stage.think(engine, UNLIMITED, stage.now + 400.0)
     assert engine.name == "alpha-beta"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
 from random import Random
 
@@ -11,10 +13,9 @@ import pytest
 
 from agent.search.choosing import general, guided_playouts
 from agent.search.choosing import preparation as preparing
-from agent.search.choosing import trial as trying
+from agent.search.choosing import trials as trying
 from agent.search.choosing.general import GeneralSearch, make_engine
 from agent.search.choosing.guided_playouts import gain_by_averages
-from agent.search.choosing.variants import MOVE_AVERAGES, VariantTrials
 from agent.search.engine import Engine, Limit, Opinion, StopFlag
 from agent.search.learning import first_evaluation
 from agent.search.montecarlo import MonteCarlo
@@ -33,9 +34,9 @@ GO = np.zeros(1, np.uint8)
 
 @pytest.fixture
 def _search_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keeps tree search from proving the tests' games at first glance, and variants of it from being tried."""
+    """Keeps tree search from proving the tests' games at first glance."""
     monkeypatch.setattr(general, "GLANCE_SHARE", 0.0)
-    monkeypatch.setattr(preparing.TreeChoice, "undecided", [])
+    monkeypatch.setattr(preparing, "GAIN_SHARE", 0.0)
     monkeypatch.setattr(preparing, "PARTS", ())
 
 
@@ -204,9 +205,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
 
 def searches(machine: CircuitMachine) -> Callable[[int, Random], TreeSearch]:
     """A maker of tree searches of a game."""
-    return lambda role, random: TreeSearch(
-        machine, role, threads=1, memory_bytes=1 << 22, judging=False, seed=random.getrandbits(63)
-    )
+    return lambda role, random: TreeSearch(machine, role, threads=1, memory_bytes=1 << 22, seed=random.getrandbits(63))
 
 
 def test_who_chooses_by_averages_is_ahead(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,9 +228,10 @@ def test_who_chooses_by_averages_is_ahead(own: Compile, monkeypatch: pytest.Monk
 def test_trial_matches_end_on_several_threads(own: Compile) -> None:
     """Each counts once."""
     machine = own("tic_tac_toe")
-    trials = VariantTrials(machine, MOVE_AVERAGES, searches(machine), threads=2, random=Random(1))
+    make = searches(machine)
+    trials = trying.Trials(machine, lambda role: make(role, Random(role)), make, threads=2, random=Random(1))
     with StopWhen(lambda: trials.matches >= 2) as stop:
-        trials.play(0.01, stop.flag)
+        trials.play((0, 1), time.monotonic() + PATIENCE, stop.flag, math.inf)
     assert 0 <= trials.points <= trials.matches >= 2
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from agent.search.evaluation import features as evaluation_features
 from agent.search.evaluation import fit, training
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.network import LOGIT, MOVERS, NetworkEvaluation, linear_evaluation
-from agent.search.evaluation.training import Trainer
+from agent.search.evaluation.training import Trainer, patterns_of
 from agent.search.learning.ties import symmetries_of, views_of
 from agent.search.pvs.workspace import NOBODY, ROOT
 from games.gdl.running.batches import facts_in
@@ -60,6 +61,17 @@ def test_trainer_and_search_agree_on_the_worth_of_a_position(
             mover = min(int(searcher.work.mover[ROOT, 0]), NOBODY)
             odds = plain_odds(evaluation, features.of(facts_in(state[None], features.n_fluents)), np.array([mover]))
             assert searcher.work.evaluation[ROOT, 0] == pytest.approx(LOGIT * float(odds[0]), abs=60)
+
+
+def test_there_is_room_for_conjunctions_that_share_their_features(
+    own: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel that lists features does not look where its room ends."""
+    monkeypatch.setattr(evaluation_features, "MAX_OWN_WEIGHTS", 10)
+    machine = own("reversi")
+    features = find_features(machine, 1)
+    listed = features.of(facts_in(positions_of(machine)[0], features.n_fluents)).sum(axis=1)
+    assert features.n < listed.max() <= patterns_of(features).most()
 
 
 def test_gradient_is_that_of_the_loss(own: Compile) -> None:

@@ -22,5 +22,4 @@ def entry(weight: float = 0.25, weights: int = 3) -> MemoryEntry:
         700,
         TrialPoints(2.5, 4),
         positions,
-        {"one": TrialPoints(1.5, 3)},
     )

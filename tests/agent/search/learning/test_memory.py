@@ -60,7 +60,6 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     ),
     "negative": lambda content: _with(content, {"generations": -1}),
     "more points than matches": lambda content: _with(content, {"points": 5.0}),
-    "more of them of a variant": lambda content: _with(content, {"variants": {"a": [3.5, 3]}}),
     "rows of no length": lambda content: _with(content, {"positions": {**NO_POSITIONS, "facts": "AAAA"}}),
     "half a target": lambda content: _with(content, {"positions": {**NO_POSITIONS, "targets": "AA=="}}),
     "no base 64": lambda content: _with(content, {"positions": {**NO_POSITIONS, "facts": "*"}}),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.refereeing.positions import from_position
+from agent.record.positions import from_position
 from agent.search.evaluation import features as finding
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.network import MOVERS, NetworkEvaluation, linear_evaluation
@@ -80,7 +80,7 @@ def test_evaluation_survives_scrambling(
     assert (len(features.pair) > 0) == (name == "breakthrough")
     evaluation = random_evaluation(features, np.random.default_rng(1))
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
-    trials, variants = TrialPoints(1.5, 2), {"one": TrialPoints(0.5, 3), "other": TrialPoints(2.0, 2)}
+    trials = TrialPoints(1.5, 2)
     states = random_states(machine, 40)
     known = experience_of(machine, states)
     memory.keep(
@@ -91,7 +91,6 @@ def test_evaluation_survives_scrambling(
         generations=3,
         matches=800,
         trials=trials,
-        variants=variants,
     )
     expected = values(machine, states, features, evaluation)
     assert expected.std() > 0.1
@@ -106,7 +105,7 @@ def test_evaluation_survives_scrambling(
         found = remembering.read()
         assert found is not None
         assert (found.generations, found.matches) == (3, 800)
-        assert (found.trials, found.variants) == (trials, variants)
+        assert found.trials == trials
         features2 = features_of(other, 2 + seed, partial(remembering.pairs, found, other.game.fluents))
         remembered = remembering.evaluation(found, other.game.fluents, features2)
         assert remembered is not None
@@ -131,7 +130,7 @@ def test_other_positions_inherit_what_was_learnt(own: Compile, machine_of: Compi
     weights = np.where(np.arange(features.n) < len(fluents), np.random.default_rng(1).normal(0, 0.3, features.n), 0.0)
     trials, none = TrialPoints(1.5, 2), experience_of(machine, [machine.initial()])
     memory = SheetMemory(Store(tmp_path), statements, machine.roles)
-    kept: Any = {"generations": 3, "matches": 800, "trials": trials, "variants": {"one": trials}}
+    kept: Any = {"generations": 3, "matches": 800, "trials": trials}
     memory.keep(fluents, features, linear_evaluation(weights, -0.2), none, **kept)
     state = machine.initial()
     for number, place in enumerate((("2", "2"), ("1", "1"), ("3", "1"))):
@@ -145,7 +144,7 @@ def test_other_positions_inherit_what_was_learnt(own: Compile, machine_of: Compi
     inheriting = SheetMemory(Store(tmp_path), disguise, roles)
     found = inheriting.read()
     assert found is not None
-    assert (found.generations, found.trials, found.variants) == (3, NO_MATCHES, {})
+    assert (found.generations, found.trials) == (3, NO_MATCHES)
     later_features = features_of(later, 2, partial(inheriting.pairs, found, later.game.fluents))
     evaluation = inheriting.evaluation(found, later.game.fluents, later_features, later.game.always)
     assert evaluation is not None

@@ -9,7 +9,7 @@ import pytest
 
 from agent.search.choosing.general import GeneralSearch
 from agent.search.choosing.preparation import Preparation
-from agent.search.choosing.trial import CLEAR_LEAD
+from agent.search.choosing.trials import CLEAR_LEAD
 from agent.search.engine import UNLIMITED, Limit, Opinion
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from games.gdl.running.machine import CircuitMachine

@@ -66,7 +66,7 @@ def test_what_wins_is_worth_more(machine_of: FromText) -> None:
     """The move with which all matches are won has the highest worth."""
     machine = machine_of(THREE_PICKS)
     best = machine.move_index(0, ("pick", "5"))
-    search = tree_search(machine, draws=4, judging=False, seed=2)
+    search = tree_search(machine, draws=4, seed=2)
     # Before the root is proven, as it soon is.
     search._scheduler._budgets[0] = 500
     search._scheduler.run_slice(0, np.zeros(1, np.uint8))

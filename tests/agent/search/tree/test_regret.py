@@ -47,7 +47,7 @@ def picks(moves: int) -> str:
 def test_of_many_moves_a_part_stands_for_all(think: Think, moves: int, parts: int) -> None:
     """Each descent updates the regrets of every second or third move, twice or three times as much."""
     machine = machine_of(picks(moves))
-    engine = tree_search(machine, judging=False)
+    engine = tree_search(machine)
     steady(engine)
     think(engine, 8000)
     tree = engine._tree

@@ -13,6 +13,7 @@ from agent.search.engine import UNLIMITED, Opinion
 from agent.search.tree.compaction import keep_reachable
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.root_policy import read_root
+from agent.search.tree.scheduler import EXPLORATION
 from agent.search.tree.store import N_EDGES, N_NODES, N_PLAYOUTS, ROOT, filled, find_node
 from agent.search.tree.workspace import BATCHES, PASS_TIME, PASSES
 from games.gdl.running.machine import CircuitMachine
@@ -358,7 +359,7 @@ def test_compaction_keeps_the_statistics_of_what_it_keeps(name: str, own: Compil
 def test_a_full_tree_does_not_stop_the_search(name: str, own: Compile, think: Think) -> None:
     """With hardly any memory the search lasts through a whole match, with legal moves."""
     machine = own(name)
-    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, judging=False, seed=1)
+    engine = TreeSearch(machine, 0, threads=1, memory_bytes=1, seed=1)
     state = machine.initial()
     engine.begin(state)
     steady(engine, single=True)
@@ -382,7 +383,7 @@ def test_a_full_tree_does_not_stop_the_search(name: str, own: Compile, think: Th
 def test_makes_room_by_forgetting_what_is_hardly_visited(own: Compile, think: Think) -> None:
     """In a full tree nodes are forgotten and others made, and the most visited moves keep their children."""
     machine = own("connect_four")
-    engine = tree_search(machine, memory_bytes=1 << 20, judging=False)
+    engine = tree_search(machine, memory_bytes=1 << 20)
     steady(engine, single=True)
     made = []
     counts = engine._tree.counts
@@ -416,7 +417,7 @@ def test_ends_in_a_full_tree_when_nothing_better_is_possible(own: Compile, think
 def test_another_path_is_no_reason_to_look_at_all_children(own: Compile, think: Think) -> None:
     """Where children are too dear, only the root's are made, whatever paths lead to a node."""
     machine = own("connect_four")
-    engine = tree_search(machine, judging=False)
+    engine = tree_search(machine)
     costs = engine._workspaces[0].costs
     # As if a pass of the lanes had taken a thousand years.
     costs[PASS_TIME], costs[PASSES], costs[BATCHES] = 3e19, 1.0, 1.0
@@ -460,15 +461,14 @@ def test_says_nothing_where_it_has_no_move(own: Compile, board: Board) -> None:
     assert opinions == []
 
 
-def test_more_exploration_multiplies_what_the_game_wants(own: Compile, think: Think) -> None:
-    """Before and after goals of random play have scaled the weights; and back again."""
-    engines = [TreeSearch(own("connect_four"), 0, threads=1, memory_bytes=1 << 20, seed=3) for _ in range(3)]
-    for engine, factor in zip(engines, (1.0, 8.0, 8.0), strict=True):
-        engine.begin(own("connect_four").initial())
-        engine.explore(factor)
-        for _ in range(2):
-            engine._scheduler.scale_exploration(np.zeros(1, np.uint8))
-    engines[2].explore(1.0)
-    plain, more, back = (engine._parameters.exploration for engine in engines)
-    assert more == pytest.approx(8.0 * plain)
-    assert back == pytest.approx(plain)
+def test_exploration_suits_how_much_goals_differ(own: Compile) -> None:
+    """In connect four half of all random matches are won."""
+    engine = TreeSearch(own("connect_four"), 0, threads=1, memory_bytes=1 << 26, seed=1)
+    scheduler, exploration = engine._scheduler, engine._parameters.exploration
+    exploration[:] = 9.0
+    scheduler.scale_exploration(np.ones(1, np.uint8))
+    assert not scheduler.exploration_scaled
+    assert (exploration == 9.0).all()
+    scheduler.scale_exploration(np.zeros(1, np.uint8))
+    assert scheduler.exploration_scaled
+    assert exploration == pytest.approx(0.5 * EXPLORATION, rel=0.1)

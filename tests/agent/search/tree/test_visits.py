@@ -28,7 +28,7 @@ def visits(think: Think, monkeypatch: pytest.MonkeyPatch) -> Callable[[CircuitMa
     """The visits of a role's moves after some playouts, the same on any machine."""
 
     def search(machine: CircuitMachine, role: int, state: State, playouts: int) -> list[int]:
-        engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 22, judging=False, seed=1)
+        engine = TreeSearch(machine, role, threads=1, memory_bytes=1 << 22, seed=1)
         engine.begin(state)
         steady(engine)
         think(engine, playouts)

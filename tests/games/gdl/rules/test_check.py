@@ -100,6 +100,10 @@ def test_oddities_are_warnings(extra: str, message: str) -> None:
         ("(<= (input blakc wait) (succ 1 2)) (legal blakc wait)", (8, 1, 1), "`blakc` is no role; did you mean `bl"),
         ("(goal north 1) (goal north 2)", (8, 1), "`north` is no role"),
         ("(init “q\u200b”)", (8, 1), "`“q\u200b”` holds an invisible character"),
+        ("(<= (nxet (step 1)) (true (step 2)))", (8, 1, 0), "nothing asks for `nxet`; did you mean `next`?"),
+        ("(<= terminl (true (step 2)))", (8, 1), "nothing asks for `terminl`; did you mean `terminal`?"),
+        ("(goall white 1)", (8, 0), "nothing asks for `goall`; did you mean `goal`?"),
+        ("(sess white 1)", (8, 0), "nothing asks for `sess`; did you mean `sees`?"),
         ("(<= (next q) (succ ?x 2) (not (succ ?x ?y)))", (8,), "read as `for no ?y`; ggp-base's prover leaves the li"),
     ],
 )
@@ -118,6 +122,7 @@ def test_a_word_for_authors(extra: str, place: tuple[int, ...], message: str) ->
         "(<= (free ?x) (not (true (step ?x)))) (<= (next (q ?x)) (succ ?x ?y) (free ?x))",
         "(<= (next (on ?f)) (true ?f)) (init (f (g 1)))",
         "(<= (next q) (or (true q) (and (succ 1 2) (not (true q)))))",
+        "(<= (next q) (or (succ 1 2) (not (nxet 1)))) (nxet 1) (goals white) (nest 1 2) (next_to 1)",
         "(<= (role ?x) (third ?x)) (third gray) (goal gray 0) (<= (legal ?x stop) (third ?x))",
     ],
 )

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from agent.search.choosing.match_series import TrialMatch
+from agent.search.choosing.trials import TrialMatch
 from agent.search.engine import Engine, Limit, Opinion, Report, StopFlag
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
