@@ -139,6 +139,8 @@ export class Match {
   take(view) {
     const before = this.match;
     this.match = view;
+    // Moves of the last position are no moves of this one; its own come with its drawing.
+    if (before?.plies !== view.plies && this.analysis.line === null) this.chooser.take([], {});
     if (before?.outcome !== "running" && before && view.version < before.version) this.steps = [];
     for (const step of view.steps) this.steps[step.ply] = step;
     if (this.steps.length > view.plies + 1) this.drawings.clear();
@@ -266,17 +268,20 @@ export class Match {
     if (!(move in this.spelled)) {
       this.spelled[move] = plain(move);
       this.unspelled.push(move);
-      if (this.unspelled.length === 1) setTimeout(() => this.spell());
+      this.spelling ??= this.spell();
     }
     return this.spelled[move];
   }
 
   async spell() {
+    // All that are said now are asked for at once.
+    await null;
     while (this.unspelled.length) {
       const moves = JSON.stringify(this.unspelled.splice(0, SPELLED_AT_ONCE));
       // A move that is not told of stays as it is.
       Object.assign(this.spelled, await get(`${this.path}/spelling?moves=${encodeURIComponent(moves)}`).catch(() => ({})));
     }
+    this.spelling = null;
     this.showMoves();
     this.showThoughts();
     this.showHint();
@@ -443,9 +448,15 @@ export class Match {
     }
     if (!current()) return;
     if (!drawing.known || this.drawn !== drawing) this.showDrawing(drawing);
+    if (line) {
+      this.analysis.choose(drawing);
+      return;
+    }
     const { seat } = this;
-    if (line) this.analysis.choose(drawing);
-    else this.offer(this.turn, seat?.role, seat?.moves ?? [], seat ? drawing.choices : {});
+    // Buttons get their words before they are shown: nobody presses one that becomes another.
+    seat?.moves.forEach((move) => this.say(move));
+    await this.spelling;
+    if (current()) this.offer(this.turn, seat?.role, seat?.moves ?? [], seat ? drawing.choices : {});
   }
 
   showDrawing(drawing) {
@@ -491,7 +502,7 @@ export class Match {
   async play(move) {
     this.chooser.point(null);
     if (this.analysis.line) this.analysis.play(move);
-    else await this.act("move", { move });
+    else await this.act("move", { move, ply: this.asked.ply });
   }
 
   mark(squares, hinted, begun) {

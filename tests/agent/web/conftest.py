@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Sequence
@@ -101,6 +102,16 @@ class Window:
         await self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
 
+async def make_a_move(window: Window, plies: int) -> None:
+    """Makes the first move that the list offers at a ply, narrowed down as far as needed."""
+    await window.see(f".match[data-plies='{plies}'] .turn.yours .move")
+    narrowed = True
+    while narrowed:
+        button: Any = window.page.locator(".turn .move").first
+        narrowed = re.search(r"\(\d+\)$", await button.inner_text()) is not None
+        await button.click()
+
+
 class Windows:
     """Opens pages; at its end it audits those that were not yet, and asserts that none has sent requests to another
     host, logged an error or failed an audit.
@@ -131,7 +142,11 @@ class Windows:
         window.page.on("pageerror", lambda error: window.problems.append(str(error)))
         window.page.on(
             "console",
-            lambda message: window.problems.append(message.text) if message.type in ("error", "warning") else None,
+            lambda message: (
+                window.problems.append(f"{message.text} at {message.location['url']}")
+                if message.type in ("error", "warning")
+                else None
+            ),
         )
         window.page.on("dialog", lambda dialog: window.problems.append(f"dialog: {dialog.message}"))
         await window.page.goto(address)

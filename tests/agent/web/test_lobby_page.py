@@ -7,7 +7,6 @@ import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -15,7 +14,7 @@ import pytest_asyncio
 from games import rulesheets
 from tests.agent.commands import start_command
 
-from .conftest import Window, Windows
+from .conftest import Window, Windows, make_a_move
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.e2e]
 
@@ -235,23 +234,6 @@ async def test_two_matches_at_once(windows: Windows, address: str) -> None:
         assert await watching.page.locator(".whose").inner_text() == "You resigned."
         await pages[0].see(".match[data-outcome='running'] .turn.yours")
         assert await watching.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-async def make_a_move(window: Window, plies: int) -> None:
-    """Makes the first move that the list offers at a ply, narrowed down as far as needed."""
-    here = f".match[data-plies='{plies}'] .turn.yours"
-    await window.see(here)
-    while True:
-        button: Any = window.page.locator(".turn .move").first
-        group = re.search(r"\((\d+)\)$", await button.inner_text())
-        await button.click()
-        if group is None:
-            # The moves may have got their names, and with them other buttons, since this one was read. To press once
-            # more too early would be a second move.
-            for _ in range(300):
-                if not await window.page.locator(here).is_visible():
-                    return
-                await asyncio.sleep(0.1)
 
 
 async def test_reversi_is_taken_back_in_mid_game(windows: Windows, address: str) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from agent.search.engine import Candidate, Opinion, Score
 from agent.web.gallery import Gallery
 from games import rulesheets
 
-from .conftest import Course, Window, Windows, served
+from .conftest import Course, Window, Windows, make_a_move, served
 from .test_pages import write_record
 from .test_playing import Table
 
@@ -101,6 +102,23 @@ async def test_moves_are_shown_before_they_are_made(windows: Windows) -> None:
         await window.see(".errors li")
         await page.mouse.up()
         await window.see(".chooser button:has-text('Choose anew')")
+
+
+async def test_moves_offered_are_those_of_this_position(windows: Windows) -> None:
+    """Buttons of the last turn are gone before the position of this one is drawn."""
+    async with seated(windows, "breakthrough", "human", "legal") as (_, window, _):
+        page, drawn = window.page, asyncio.Event()
+
+        async def later(route: Any) -> None:
+            await drawn.wait()
+            await route.continue_()
+
+        await page.route("**/positions/*", later)
+        await make_a_move(window, 0)
+        await window.see(".match[data-plies='2'] .turn.yours")
+        assert await page.locator(".turn .move").count() == 0
+        drawn.set()
+        await window.see(".match[data-ply='2'] .turn .move")
 
 
 async def test_reasons_are_those_of_the_move_just_made(windows: Windows) -> None:
