@@ -43,6 +43,7 @@ class Child(AsyncEnd):
         super().__init__(child, work, MOST_MESSAGE, most_unread)
         self._ended = asyncio.Event()
         self._told = told
+        self._stopped = False
 
     def take(self, message: Any) -> None:
         self._told(message)
@@ -56,17 +57,21 @@ class Child(AsyncEnd):
         return not self._ended.is_set()
 
     async def wait(self) -> str | None:
-        """Waits for its end, once; returns its last words if it has failed."""
+        """Waits for its end, once; returns its last words if it has failed by itself."""
         await self._ended.wait()
         await self.end()
         with self._errors as errors:
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - TAIL))
             words = errors.read().decode(errors="replace").strip()
         status = self.child.status
-        return (words or str(self.error or f"the process ended with status {status}")) if status else None
+        # Python says a lot where Ctrl-C reaches it before it has begun.
+        if not status or self._stopped:
+            return None
+        return words or str(self.error or f"the process ended with status {status}")
 
     async def stop(self) -> None:
         """Ends it as Ctrl-C does, or else kills it."""
+        self._stopped = True
         self.child.kill(signal.SIGINT)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._ended.wait(), END_SECONDS)

@@ -26,6 +26,7 @@ from yarl import URL
 from agent.lobby import matches, site
 from agent.lobby.benches import kept_benches
 from agent.lobby.checker import Checker
+from agent.lobby.child import Child
 from agent.lobby.site import LobbySite
 from agent.web.access import TOKEN_HEADER, Access
 from agent.web.hosting import serve_here
@@ -328,6 +329,14 @@ async def test_first_position_is_there_before_the_process_of_its_match(
     assert position["svg"]
     assert len(position["choices"]) == 9
     await page.post(f"/page/matches/{key}/stop", {})
+
+
+async def test_process_that_is_stopped_before_it_has_begun_has_not_failed() -> None:
+    """Python ends with an error where Ctrl-C reaches it while it starts."""
+    for _ in range(3):
+        child = Child(matches.HOST)
+        await child.stop()
+        assert await child.wait() is None
 
 
 async def test_players_of_a_match_are_swapped_by_one_role() -> None:
