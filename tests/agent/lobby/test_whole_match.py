@@ -51,6 +51,15 @@ class Lobby:
         match = {"name": "tic_tac_toe", "players": players, "seconds": 1, **options}
         return str((await self.post("/page/lobby/matches", match))["key"])
 
+    async def outcome(self, key: str) -> str:
+        """Returns how a match has ended, once the overview says that it has: its own page may say so earlier."""
+        outcome = "running"
+        while outcome == "running":
+            await asyncio.sleep(0.05)
+            outcomes = {match["key"]: match["outcome"] for match in (await self.get("/page/matches"))["matches"]}
+            outcome = outcomes[key]
+        return outcome
+
     async def news(self, key: str) -> AsyncIterator[dict[str, Any]]:
         """Yields the views of a match that its page gets."""
         async with self.session.ws_connect(f"/page/matches/{key}", max_msg_size=1 << 24) as socket:
@@ -158,9 +167,8 @@ async def test_match_is_played_through_the_lobby(tmp_path: Path, monkeypatch: py
         own = await lobby.begin("human", "human", name="mine/../x", text=rulesheets.text("tic_tac_toe"))
         assert (await lobby.play_on(own))["outcome"] == "finished"
         await lobby.post(f"/page/matches/{again}/stop", {})
-        summaries = {match["key"]: match["outcome"] for match in (await lobby.get("/page/matches"))["matches"]}
-        assert {summaries[key] for key in (first, second, own)} == {"finished"}
-        assert summaries[swapped] == "resigned"
+        assert {await lobby.outcome(key) for key in (first, second, own)} == {"finished"}
+        assert await lobby.outcome(swapped) == "resigned"
         # One that runs at the end is kept, too.
         last = await lobby.begin("human", "random")
         await lobby.asked(last)
@@ -200,8 +208,7 @@ async def test_match_is_stopped_wherever_it_is(tmp_path: Path, monkeypatch: pyte
                     if view["phase"] == phase:
                         break
             await lobby.post(f"/page/matches/{key}/stop", {})
-            summaries = {match["key"]: match["outcome"] for match in (await lobby.get("/page/matches"))["matches"]}
-            assert summaries[key] == "aborted"
+            assert await lobby.outcome(key) == "aborted"
             view = await lobby.get(f"/page/matches/{key}")
             assert (view["outcome"], view["errors"]) == ("aborted", [])
     server.close()
