@@ -29,6 +29,7 @@ from agent.search.tree.store import (
     find_node,
     new_tree,
 )
+from agent.search.tree.threats import ForcedWins
 from agent.search.tree.variation import candidates, principal_variation
 from agent.search.tree.workspace import Parameters, clear_workspace, ignore_time, make_workspace
 from games.gdl.running.machine import CircuitMachine
@@ -105,6 +106,7 @@ class TreeSearch(Engine):
             decisive=decisive,
         )
         self.draw(draws)
+        self._forced_wins = ForcedWins(machine, self._parameters, timeless=timeless)
         enumeration = BreadthFirst(machine, memory_bytes // 4) if len(roles) == 1 else None
         self.lines = BestLines(self._workspaces, self._parameters, enumeration)
         self._scheduler = Scheduler(
@@ -139,6 +141,7 @@ class TreeSearch(Engine):
         for workspace in self._workspaces:
             forget(workspace)
         self._growing = True
+        self._forced_wins.forget()
         self.lines.forget()
         self._tree.counts[ROOT] = self._make_root(self._machine.pack(state))
         self._scheduler.enumerate_from(state)
@@ -227,7 +230,9 @@ class TreeSearch(Engine):
                 break
             if self._growing and filled(self._tree) >= FULL:
                 return True
+            begin = time.monotonic()
             self._scheduler.run_slice(0, stop, left)
+            self._forced_wins.look(self._tree, time.monotonic() - begin, stop)
             opinion = self._opinion()
             now = time.monotonic()
             if last is None or opinion.move != last.move or opinion.final or now - reported >= REPORT_SECONDS:
@@ -262,7 +267,7 @@ class TreeSearch(Engine):
     def _opinion(self, *, details: bool = False) -> Opinion:
         """`details`: with candidates and principal variation."""
         tree, role = self._tree, self._role
-        root = read_root(tree, role, self._parameters.random_role)
+        root = self._forced_wins.add(tree, read_root(tree, role, self._parameters.random_role))
         line = self.lines.best() if len(self._machine.roles) == 1 else None
         # The same move at each look: how often it is looked depends on time.
         random = Random(self._choice_seed + int(tree.counts[N_PLAYOUTS]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms, gates_of
 from games.time_limit import time_limit
 
@@ -9,8 +11,9 @@ MOST_EDGES = 50_000
 """Most gate inputs of a circuit that is examined."""
 MOST_TERMS = 2000
 """Most products in a signal's sum."""
-MOST_FACTS = 6
-"""Most factors of a product; larger ones are dropped."""
+MOST_FACTS, MOST_ABSENT = 6, 2
+"""Most facts that a product wants to hold, and to be absent; larger ones are dropped. Two more pieces make a line too
+long, which does not win everywhere."""
 
 _Signal = tuple[int, bool]
 """A slot, and whether it is meant itself (true) or its complement."""
@@ -18,12 +21,19 @@ _Terms = set[frozenset[int]]
 """A sum of products; fluent f is the factor f + 1, its complement -f - 1."""
 
 
-def find_endings(programs: CircuitPrograms, seconds: float) -> list[tuple[int, ...]]:
-    """The smallest sets of fluents, by index, that hold together only when the match is over.
+class Ending(NamedTuple):
+    """Fluents by index, ascending; the match is over when they hold and those `absent` do not."""
 
-    These are the complement-free products in the disjunctive normal form of the terminal signal, multiplied out from
-    the fluents up. Products that grow too large are dropped, so sets may be missing. Empty if it takes more than
-    `seconds` (see `time_limit`).
+    facts: tuple[int, ...]
+    absent: tuple[int, ...] = ()
+
+
+def find_endings(programs: CircuitPrograms, seconds: float) -> list[Ending]:
+    """The endings that need the fewest facts; none of absent ones alone.
+
+    These are the products in the disjunctive normal form of the terminal signal, multiplied out from the fluents up.
+    Products that grow too large are dropped, so endings may be missing. Empty if it takes more than `seconds` (see
+    `time_limit`).
     """
     if len(programs.legal.inputs) > MOST_EDGES:
         return []
@@ -54,13 +64,16 @@ def find_endings(programs: CircuitPrograms, seconds: float) -> list[tuple[int, .
             found = _product(operands) if positive != bool(flip) else _sum(operands)
             terms[out, positive] = found
     endings = terms.get((int(programs.terminal_slot), True)) or set()
-    facts = {frozenset(factor - 1 for factor in term) for term in endings if term and min(term) > 0}
-    by_fact: dict[int, list[frozenset[int]]] = {}
-    for ending in facts:
-        for fact in ending:
-            by_fact.setdefault(fact, []).append(ending)
-    smallest = [one for one in facts if not any(other < one for fact in one for other in by_fact[fact])]
-    return sorted(tuple(sorted(ending)) for ending in smallest)
+    by_factor: dict[int, list[frozenset[int]]] = {}
+    for ending in endings:
+        for factor in ending:
+            by_factor.setdefault(factor, []).append(ending)
+    smallest = [sorted(one) for one in endings if not any(other < one for factor in one for other in by_factor[factor])]
+    return sorted(
+        Ending(tuple(f - 1 for f in one if f > 0), tuple(sorted(-f - 1 for f in one if f < 0)))
+        for one in smallest
+        if one and one[-1] > 0
+    )
 
 
 def _product(operands: list[_Terms | None]) -> _Terms | None:
@@ -71,8 +84,13 @@ def _product(operands: list[_Terms | None]) -> _Terms | None:
         if terms is None or len(product) * len(terms) > MOST_TERMS:
             return None
         joined = {one | other for one in product for other in terms}
-        product = {term for term in joined if len(term) <= MOST_FACTS and not any(-factor in term for factor in term)}
+        product = {term for term in joined if _is_small(term) and not any(-factor in term for factor in term)}
     return product
+
+
+def _is_small(term: frozenset[int]) -> bool:
+    absent = sum(factor < 0 for factor in term)
+    return absent <= MOST_ABSENT and len(term) - absent <= MOST_FACTS
 
 
 def _sum(operands: list[_Terms | None]) -> _Terms:

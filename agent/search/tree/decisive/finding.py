@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agent.search.tree.decisive.kernels import ROW, DecisiveMoves, no_decisive_moves
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.endings import find_endings
+from games.gdl.structure.endings import Ending, find_endings
 from games.gdl.structure.makers import Condition, Transitions, find_makers, with_groups
 from games.gdl.structure.rivals import find_groups, find_rivals
 from games.roles import is_random_role
@@ -59,7 +59,8 @@ def find_decisive_moves(machine: CircuitMachine, seed: int, patience: float = 1.
     if len(machine.roles) < 2 or any(map(is_random_role, machine.roles)):
         return no_decisive_moves()
     endings = find_endings(programs, patience * ENDINGS_SECONDS)
-    if not endings or sum(map(len, endings)) > len(programs.legal.inputs) + len(programs.next.inputs):
+    places = sum(len(facts) + len(absent) for facts, absent in endings)
+    if not 0 < places <= len(programs.legal.inputs) + len(programs.next.inputs):
         return no_decisive_moves()
     positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=patience * MATCHES_SECONDS)
     facts = facts_in(positions.states, len(machine.game.fluents))
@@ -70,7 +71,7 @@ def find_decisive_moves(machine: CircuitMachine, seed: int, patience: float = 1.
     rivals = find_rivals(machine.game.fluents)
     wanted = np.zeros(facts.shape[1], np.bool_)
     for _, ending in owned:
-        for fact in ending:
+        for fact in ending.facts:
             wanted[fact] = True
             wanted[rivals[fact]] = True
     at = np.flatnonzero(positions.match[1:] == positions.match[:-1])
@@ -94,8 +95,9 @@ def _foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bo
     before = transitions.before
     for ending in range(len(moves.first) - 1):
         places = slice(moves.first[ending], moves.first[ending + 1])
+        absent = moves.absent[moves.absent_first[ending] : moves.absent_first[ending + 1]]
         missing = ~before[:, moves.fact[places]]
-        lone = np.flatnonzero(missing.sum(axis=1) == 1)
+        lone = np.flatnonzero((missing.sum(axis=1) == 1) & ~before[:, absent].any(axis=1))
         threats = moves.threat[places][missing[lone].argmax(axis=1)]
         for threat in np.unique(threats).tolist():
             role = int(moves.role[threat])
@@ -155,11 +157,11 @@ def _turn_order(made: NDArray[np.int32], match: NDArray[np.int32]) -> list[int]:
 
 
 def _owned(
-    endings: Sequence[tuple[int, ...]],
+    endings: Sequence[Ending],
     facts: NDArray[np.bool_],
     terminal: NDArray[np.bool_],
     wins: NDArray[np.bool_],
-) -> list[tuple[int, tuple[int, ...]]]:
+) -> list[tuple[int, Ending]]:
     """The endings with a clear winner, after the role; `facts` (n, fluents) hold in positions of matches.
 
     An ending that was never reached is judged by others with the same facts.
@@ -168,12 +170,12 @@ def _owned(
     votes = np.zeros((wins.shape[1], facts.shape[1]), np.int64)
     by_ending = []
     for ending in endings:
-        won = wins[last[:, ending].all(axis=1)]
+        won = wins[last[:, ending.facts].all(axis=1) & ~last[:, ending.absent].any(axis=1)]
         by_ending.append(won)
-        votes[:, ending] += won.sum(axis=0)[:, None]
+        votes[:, ending.facts] += won.sum(axis=0)[:, None]
     owned = []
     for ending, won in zip(endings, by_ending, strict=True):
-        for_each = votes[:, ending].sum(axis=1)
+        for_each = votes[:, ending.facts].sum(axis=1)
         role = int(for_each.argmax())
         seen = len(won) == 0 or won[:, role].mean() >= CLEAR
         if seen and for_each[role] >= max(MADE, CLEAR * for_each.sum()):
@@ -182,7 +184,7 @@ def _owned(
 
 
 def _assemble(
-    owned: Sequence[tuple[int, tuple[int, ...]]],
+    owned: Sequence[tuple[int, Ending]],
     makers: dict[tuple[int, int], list[Condition]],
     rivals: Sequence[Sequence[int]],
     groups: Sequence[Sequence[int]],
@@ -199,7 +201,7 @@ def _assemble(
         row = [move, *numbers, *[0] * (ROW - 1 - len(numbers))]
         rows[int(np.searchsorted(role_start, move, side="right")) - 1].setdefault(fact, []).append(row)
     threats: dict[tuple[int, int], int] = {}
-    threat = [threats.setdefault((role, fact), len(threats)) for role, ending in owned for fact in ending]
+    threat = [threats.setdefault((role, fact), len(threats)) for role, ending in owned for fact in ending.facts]
     win = [rows[role].get(fact, []) for role, fact in threats]
     block = []
     for (role, fact), winning in zip(threats, win, strict=True):
@@ -207,9 +209,11 @@ def _assemble(
         by = blockers[role] if winning else -1
         block.append([row for rival in rivals[fact] for row in rows[by].get(rival, [])] if by >= 0 else [])
     return DecisiveMoves(
-        first=_offsets([ending for _, ending in owned]),
-        fact=np.array([fact for _, ending in owned for fact in ending], np.int32),
+        first=_offsets([ending.facts for _, ending in owned]),
+        fact=np.array([fact for _, ending in owned for fact in ending.facts], np.int32),
         threat=np.array(threat, np.int32),
+        absent_first=_offsets([ending.absent for _, ending in owned]),
+        absent=np.array([fact for _, ending in owned for fact in ending.absent], np.int32),
         role=np.array([role for role, _ in threats], np.int32),
         blocker=np.array([blockers[role] for role, _ in threats], np.int32),
         win_first=_offsets(win),

@@ -23,7 +23,8 @@ _FLUENTS = np.uint64(FIRST_FLUENT)
 
 
 class DecisiveMoves(NamedTuple):
-    """Winning endings, and the moves that bring them about. Ending e has the places `first[e] : first[e + 1]`.
+    """Winning endings, and the moves that bring them about. Ending e has the places `first[e] : first[e + 1]`; facts
+    `absent[absent_first[e] : absent_first[e + 1]]` must not hold.
 
     A *threat* is the only missing fact of a role's ending.
     """
@@ -34,6 +35,10 @@ class DecisiveMoves(NamedTuple):
     """(places) indices of fluents."""
     threat: NDArray[np.int32]
     """(places) threat if only that fact is missing."""
+    absent_first: NDArray[np.int32]
+    """(endings + 1)"""
+    absent: NDArray[np.int32]
+    """(n) indices of fluents."""
     role: NDArray[np.int32]
     """(threats) role that makes it."""
     blocker: NDArray[np.int32]
@@ -75,8 +80,9 @@ def no_decisive_moves() -> DecisiveMoves:
     def none(*shape: int) -> NDArray[np.int32]:
         return np.zeros(shape, np.int32)
 
-    places = none(0), none(0), none(0), none(0)
-    return DecisiveMoves(none(1), *places, none(1), none(0, ROW), none(1), none(0, ROW), none(1), none(0))
+    endings = none(1), none(0), none(0), none(1), none(0)
+    threats = none(0), none(0), none(1), none(0, ROW), none(1), none(0, ROW)
+    return DecisiveMoves(*endings, *threats, none(1), none(0))
 
 
 def new_decisive_workspace(threats: int, roles: int) -> DecisiveWorkspace:
@@ -92,13 +98,15 @@ def new_decisive_workspace(threats: int, roles: int) -> DecisiveWorkspace:
 
 
 @inner_kernel()
-def _find_threats(first, fact, threats, slots, lanes, work):
+def _find_threats(moves, slots, lanes, work):
     """Notes in `work` the threats in `lanes` (a word); returns their number."""
     # Hardly any branches: they would be mispredicted.
-    waiting = work.lanes
+    waiting, first, fact, threats = work.lanes, moves.first, moves.fact, moves.threat
     for ending in range(np.uint64(len(first) - 1)):
         begin, end = np.uint64(first[ending]), np.uint64(first[ending + ONE])
         one, two = ZERO, ZERO
+        for place in range(np.uint64(moves.absent_first[ending]), np.uint64(moves.absent_first[ending + ONE])):
+            two |= slots[np.uint64(moves.absent[place]) + _FLUENTS]
         for place in range(begin, end):
             absent = ~slots[np.uint64(fact[place]) + _FLUENTS]
             two |= one & absent
@@ -144,7 +152,7 @@ def find_decisive(moves, n_fluents, legal_slot, slots, lanes, work):
     (uint64[slots]) hold states and results of the legal program. Returns the number n of moves found: `work.move[:n]`
     in the lanes of `work.word[:n]`. `work.decided` has the lanes by role.
     """
-    n_met = _find_threats(moves.first, moves.fact, moves.threat, slots, lanes, work)
+    n_met = _find_threats(moves, slots, lanes, work)
     decided = work.decided
     for role in range(len(decided)):
         decided[role] = ZERO
