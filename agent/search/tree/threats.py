@@ -107,10 +107,11 @@ class Threats:
 
     def stopping(self, view: _View, at: int, role: int) -> set[int] | None:
         """A role's legal moves that stop all that the other one threatens at once; None if that is nothing."""
-        threats = np.unique(self.win.threat[view.wins[at] & view.one[at, self.win.threat]])
-        threats = threats[self.role[threats] != role]
         able = view.blocks[at] & view.legal[at, self.block.move]
+        threats = np.unique(self.win.threat[view.wins[at] & view.one[at, self.win.threat]])
         stops = [set(self.block.move[able & (self.block.threat == threat)].tolist()) for threat in threats]
+        # What no move stops is no threat: the place is taken.
+        stops = [moves for moves, of in zip(stops, self.role[threats], strict=True) if moves and of != role]
         return reduce(set.intersection, stops) if stops else None
 
     def carrying_out(self, view: _View, at: int, role: int, threats: NDArray[np.bool_]) -> list[int]:
