@@ -3,7 +3,8 @@
 The tree: `store` (nodes, edges, transpositions), `proofs`, `compaction`, and the `lock` of threads that share it.
 
 The search: `kernels`, put together from `batch` and `descent` (selection; `regret` where several roles choose at once),
-`expansion` and `backup`, in one thread's `workspace`. Playouts use `decisive` moves and `move_averages`.
+`expansion` and `backup`, in one thread's `workspace`. Playouts use `decisive` moves and `move_averages`; `threats`
+proves wins that they force.
 
 One-player games: `breadth` enumerates states, `best_lines` keeps the best matches.
 

@@ -15,6 +15,7 @@ from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.compaction import forget_least_visited, keep_reachable
 from agent.search.tree.decisive.finding import decisive_moves_of
+from agent.search.tree.decisive.kernels import DecisiveMoves, no_decisive_moves
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.move_averages import fade, forget
 from agent.search.tree.root_policy import choose, read_root
@@ -44,6 +45,9 @@ again, and an engine that fails may be held while the next one is made."""
 RAVE_EQUIVALENCE = 300.0
 """Visits at which an all-moves-as-first value and the move's own count alike (k of Gelly & Silver 2007). 1000 brought
 nothing (docs/experiments.md)."""
+
+DEAREST = 0.5
+"""Most facts that decisive moves of playouts look at, as a share of the inputs of the circuit's gates."""
 
 FULL = 0.98
 """Used share of the tree's memory at which the least visited nodes are forgotten."""
@@ -87,7 +91,8 @@ class TreeSearch(Engine):
         memory_bytes = memory_bytes or tree_memory()
         self._tree = new_tree(machine.programs, machine.words, memory_bytes)
         n_threads = threads or len(os.sched_getaffinity(0))
-        decisive = decisive_moves_of(machine, self._random.getrandbits(63), timeless=timeless)
+        known = decisive_moves_of(machine, self._random.getrandbits(63), timeless=timeless)
+        decisive = known if cost_of(known, machine) <= DEAREST else no_decisive_moves()
         self._workspaces = [
             make_workspace(machine.programs, self._random.getrandbits(63), len(decisive.role)) for _ in range(n_threads)
         ]
@@ -106,7 +111,7 @@ class TreeSearch(Engine):
             decisive=decisive,
         )
         self.draw(draws)
-        self._forced_wins = ForcedWins(machine, self._parameters, timeless=timeless)
+        self._forced_wins = ForcedWins(machine, self._parameters, known, timeless=timeless)
         enumeration = BreadthFirst(machine, memory_bytes // 4) if len(roles) == 1 else None
         self.lines = BestLines(self._workspaces, self._parameters, enumeration)
         self._scheduler = Scheduler(
@@ -283,6 +288,12 @@ class TreeSearch(Engine):
             candidates(root, choice.edge, self._moves, self._machine.goal_scale) if details else (),
             principal_variation(tree, role, choice.edge, self._moves) if details else (),
         )
+
+
+def cost_of(decisive: DecisiveMoves, machine: CircuitMachine) -> float:
+    """The number of facts that decisive moves look at, as a share of the inputs of the gates of a step."""
+    inputs = len(machine.programs.legal.inputs) + len(machine.programs.next.inputs)
+    return (len(decisive.fact) + len(decisive.absent)) / max(1, inputs)
 
 
 def make_engine(machine: StateMachine, role: int) -> TreeSearch | None:

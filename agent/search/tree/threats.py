@@ -288,10 +288,12 @@ class ForcedWins:
     """Proves wins by threats at nodes of the main line; nothing where results may not depend on the machine's speed
     (`timeless`)."""
 
-    def __init__(self, machine: CircuitMachine, parameters: Parameters, *, timeless: bool) -> None:
+    def __init__(
+        self, machine: CircuitMachine, parameters: Parameters, decisive: DecisiveMoves, *, timeless: bool
+    ) -> None:
         self._known = None
-        if len(machine.roles) == 2 and not timeless and len(parameters.decisive.role):
-            self._known = Threats(machine, parameters.decisive)
+        if len(machine.roles) == 2 and not timeless and len(decisive.role):
+            self._known = Threats(machine, decisive)
         self._best, self._worst = parameters.best_goal, parameters.worst_goal
         self.forget()
 
