@@ -23,7 +23,6 @@ from agent.search.learning.first_evaluation import fit_fluents, fit_patterns
 from agent.search.learning.learner import Learner
 from agent.search.learning.memory import SheetMemory
 from agent.search.learning.ties import symmetries_of
-from agent.search.learning.trial_points import NO_MATCHES
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
@@ -194,7 +193,7 @@ class Preparation:
             if learner is None:
                 return bool(stop[0])
             # Those of an evaluation that is worse by now would count.
-            self.trials.recall(NO_MATCHES)
+            self.trials.recall((0.0, 0))
             kept = time.monotonic()
 
             def hear() -> None:

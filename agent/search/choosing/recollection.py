@@ -75,8 +75,7 @@ class Recollection:
             "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
             entry.generations,
             entry.matches,
-            entry.trials.points,
-            entry.trials.matches,
+            *entry.trials,
         )
         return Recalled(features, evaluation, experience)
 

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from agent.search.engine import Engine, Limit, StopFlag, consider, limited
-from agent.search.learning.trial_points import TrialPoints
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.machine import CircuitMachine
@@ -139,9 +138,9 @@ class Trials:
         return 2 * self.points - self.matches
 
     @property
-    def tally(self) -> TrialPoints:
-        """Result of the matches."""
-        return TrialPoints(self.points, self.matches)
+    def tally(self) -> tuple[float, int]:
+        """Points of alpha-beta, and number of matches."""
+        return self.points, self.matches
 
     @property
     def lost(self) -> bool:
@@ -158,10 +157,11 @@ class Trials:
         """Whether more matches may show which search is better."""
         return self.matches < MANY_TRIALS and abs(self.lead) < DECISIVE_LEAD
 
-    def recall(self, earlier: TrialPoints) -> None:
-        """Counts matches of earlier preparations of the game."""
-        self.matches = min(earlier.matches, MOST_REMEMBERED)
-        self.points = earlier.points * self.matches / max(1, earlier.matches)
+    def recall(self, earlier: tuple[float, int]) -> None:
+        """Counts the `tally` of earlier preparations of the game."""
+        points, matches = earlier
+        self.matches = min(matches, MOST_REMEMBERED)
+        self.points = points * self.matches / max(1, matches)
 
     def play(self, roles: Sequence[int], end: float, stop: StopFlag, lead: float) -> None:
         """Plays on all threads, alpha-beta alternating between these roles, until `end` (`time.monotonic`), `stop`, or

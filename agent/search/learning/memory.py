@@ -3,38 +3,34 @@
 It keeps the evaluation, its record, and the positions for the next fit. Learning continues as if the last match had not
 ended, so games are learnt even where each match leaves little time.
 
-An entry is a text file: a checksum, then JSON. Damaged files and those of other versions are ignored and overwritten.
-Several processes may read and write at once: files are replaced as a whole, and the last writer wins. If there are too
-many, those unused for the longest time are deleted.
+An entry is a NumPy archive (`.npz`), with a checksum for each array. Damaged files and those of other versions are
+ignored and overwritten. Several processes may read and write at once: files are replaced as a whole, and the last
+writer wins. If there are too many, those unused for the longest time are deleted.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
+import io
 import logging
 import math
 import os
 import re
 import tempfile
 import time
-from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent import bounded_json
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.network import MOVERS, NetworkEvaluation
 from agent.search.learning.learner import Experience
-from agent.search.learning.trial_points import NO_MATCHES, TrialPoints
 from games.bits.short_rows import COLUMNS
 from games.gdl.canonical import CanonicalForm, canonical_form
 from games.gdl.rules.surface import says_init
@@ -42,7 +38,7 @@ from games.machine import Term
 
 log = logging.getLogger(__name__)
 
-VERSION = 8
+VERSION = 9
 """Version of the files; to be increased when the meaning of their content changes, also that of features' weights."""
 SUFFIX = ".learnt"
 MAX_ENTRIES, MAX_BYTES = 1000, 64 << 20
@@ -61,37 +57,44 @@ LEAST_KNOWN = 0.9
 
 
 @dataclass(frozen=True)
-class Positions:
-    """`learner.Experience` by keys."""
-
-    keys: tuple[int, ...] = ()
-    """Keys of the fluents, by column."""
-    facts: bytes = b""
-    """A row of bits for each position, padded to whole bytes, lowest bit first."""
-    movers: bytes = b""
-    """A byte for each position: who chooses, see `NOBODY`."""
-    targets: bytes = b""
-    """A little-endian 16-bit number for each position; 65535 stands for 1."""
-    fresh: int = 0
-
-
-@dataclass(frozen=True)
 class MemoryEntry:
     """Memory of one game."""
 
-    rows: Mapping[int, bytes]
-    """Rows of the evaluation by key (64 bits): of fluents, conjunctions with a number of facts missing, threats (see
-    `Features.threat`) and pairs. As all numbers here, little-endian in 32 bits; see `NetworkEvaluation`."""
-    base: bytes
-    outputs: bytes
-    generations: int
-    """Evaluations learnt one after the other."""
-    matches: int
-    """Matches against itself learnt from."""
-    trials: TrialPoints
-    """Result of alpha-beta against tree search."""
-    positions: Positions = Positions()
-    """Positions for the next fit."""
+    keys: NDArray[np.uint64]
+    """(n) of fluents, conjunctions with a number of facts missing, threats (see `Features.threat`) and pairs."""
+    rows: NDArray[np.float32]
+    """(n, 1 or `COLUMNS`) rows of the evaluation, see `NetworkEvaluation`."""
+    base: NDArray[np.float32]
+    outputs: NDArray[np.float32]
+    """(columns), (`MOVERS`, columns)"""
+    counts: NDArray[np.int64]
+    """(4) evaluations learnt one after the other, matches against itself learnt from, alpha-beta's trial matches
+    against tree search, matches since the last fit."""
+    points: NDArray[np.float64]
+    """() Points of alpha-beta in these trial matches."""
+    fluents: NDArray[np.uint64]
+    """(m) keys of the facts of the positions for the next fit."""
+    facts: NDArray[np.uint8]
+    """(positions, (m + 7) / 8) a bit for each fact, lowest first."""
+    movers: NDArray[np.uint8]
+    """(positions) who chooses, see `NOBODY`."""
+    targets: NDArray[np.uint16]
+    """(positions) 65535 stands for 1."""
+
+    @property
+    def generations(self) -> int:
+        """Evaluations learnt one after the other."""
+        return int(self.counts[0])
+
+    @property
+    def matches(self) -> int:
+        """Matches against itself learnt from."""
+        return int(self.counts[1])
+
+    @property
+    def trials(self) -> tuple[float, int]:
+        """Points of alpha-beta against tree search, and number of trial matches."""
+        return float(self.points), int(self.counts[2])
 
 
 class Store:
@@ -120,12 +123,11 @@ class Store:
 
     def _load(self, path: Path) -> MemoryEntry | None:
         try:
-            if path.stat().st_size > MAX_FILE:
-                raise ValueError("too large")
-            entry = _decode(path.read_bytes(), path.name.removesuffix(SUFFIX))
+            entry = _decode(path, path.name.removesuffix(SUFFIX))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except Exception as error:
+            # Damages make NumPy and `zipfile` fail in many ways.
             log.warning("%s is ignored: %s: %.200s", path, type(error).__name__, error)
             return None
         with contextlib.suppress(OSError):
@@ -140,7 +142,7 @@ class Store:
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=SUFFIX)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(_encode(digest, entry))
+                np.savez(file, version=VERSION, rules=digest, **asdict(entry))
             os.replace(name, path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -200,15 +202,15 @@ class SheetMemory:
         entry = self._store.read(self._form.digest)
         if entry is None:
             entry = self._store.read_relative(self._form.digest.partition("-")[0])
-            entry = entry and replace(entry, trials=NO_MATCHES)
+            entry = entry and replace(entry, counts=entry.counts * (1, 1, 0, 1), points=np.array(0.0))
         return entry
 
     def pairs(self, entry: MemoryEntry, fluents: Sequence[Term]) -> NDArray[np.int32]:
         """Returns the pairs (n, 2) of these fluents with weights in an entry: random play would show others."""
         if self._form is None:
             return np.zeros((0, 2), np.int32)
-        keys = [self._form.key(fluent) for fluent in fluents]
-        found = [pair for pair in combinations(range(len(fluents)), 2) if _pair_key(keys, pair) in entry.rows]
+        keys, known = [self._form.key(fluent) for fluent in fluents], set(entry.keys.tolist())
+        found = [pair for pair in combinations(range(len(fluents)), 2) if _pair_key(keys, pair) in known]
         return np.array(found, np.int32).reshape(-1, 2)
 
     def evaluation(
@@ -219,18 +221,17 @@ class SheetMemory:
         if self._form is None:
             return None
         keys, columns = _keys(self._form, fluents, features)
-        known = np.array([key in entry.rows for key in keys], np.bool_)
-        if known[: len(fluents)].sum() < max(1.0, LEAST_KNOWN * len(fluents)):
+        place = {key: row for row, key in enumerate(entry.keys.tolist())}
+        known = np.array([place.get(key, -1) for key in keys])
+        if (known[: len(fluents)] >= 0).sum() < max(1.0, LEAST_KNOWN * len(fluents)):
             return None
+        columns, known = columns[known >= 0], known[known >= 0]
         # A conjunction not in the entry is left out of the mean of those that share its row.
-        members = np.bincount(columns[known], minlength=features.n)
-        base = _numbers(entry.base)
-        outputs = _numbers(entry.outputs).reshape(MOVERS, len(base))
-        rows = np.zeros((features.n, len(base)), np.float32)
-        np.add.at(rows, columns[known], [_numbers(entry.rows[key]) for key in keys if key in entry.rows])
-        rows /= np.maximum(members, 1)[:, None]
-        for fact in always:
-            base += _numbers(entry.rows.get(self._form.key(fact), bytes(len(entry.base))))
+        rows = np.zeros((features.n, len(entry.base)), np.float32)
+        np.add.at(rows, columns, entry.rows[known])
+        rows /= np.maximum(np.bincount(columns, minlength=features.n), 1)[:, None]
+        base, outputs = entry.base.copy(), entry.outputs.copy()
+        base += entry.rows[[place[key] for key in map(self._form.key, always) if key in place]].sum(axis=0)
         # The constant terms are those of the outputs.
         outputs[:, 0] += base[0]
         base[0] = 0
@@ -238,21 +239,20 @@ class SheetMemory:
 
     def experience(self, entry: MemoryEntry, fluents: Sequence[Term]) -> Experience | None:
         """Returns an entry's positions for the next fit; None if they do not fit. New facts count as false."""
-        positions, form = entry.positions, self._form
-        place = {key: column for column, key in enumerate(positions.keys)}
-        if form is None or len(place) < max(1, len(positions.keys)):
+        form = self._form
+        place = {key: column for column, key in enumerate(entry.fluents.tolist())}
+        if form is None or len(place) < max(1, len(entry.fluents)):
             return None
         keys = [form.key(fluent) for fluent in fluents]
         if len(set(keys)) < len(keys):
             # Ambiguous facts.
             return None
-        rows = np.frombuffer(positions.facts, np.uint8).reshape(-1, (len(place) + 7) // 8)
-        bits = np.unpackbits(rows, axis=1, bitorder="little")[:, : len(place)] != 0
-        facts = np.zeros((len(rows), len(fluents)), np.bool_)
+        bits = np.unpackbits(entry.facts, axis=1, count=len(place), bitorder="little") != 0
+        facts = np.zeros((len(bits), len(fluents)), np.bool_)
         known = [column for column, key in enumerate(keys) if key in place]
         facts[:, known] = bits[:, [place[keys[column]] for column in known]]
-        targets = np.frombuffer(positions.targets, "<u2") / 65535
-        return Experience(facts, np.frombuffer(positions.movers, np.int8), targets, positions.fresh)
+        fresh = int(entry.counts[3])
+        return Experience(facts, entry.movers.astype(np.int8), entry.targets / 65535, fresh)
 
     def keep(
         self,
@@ -263,26 +263,29 @@ class SheetMemory:
         *,
         generations: int,
         matches: int,
-        trials: TrialPoints,
+        trials: tuple[float, int],
     ) -> None:
         """Stores an evaluation and its record (see `MemoryEntry`) for later matches. Raises `OSError`."""
         if self._form is None:
             return
         keys, columns = _keys(self._form, fluents, features)
         # Facts that the canonical form cannot tell apart should have about equal rows.
-        shared: dict[int, list[NDArray[np.float32]]] = {}
-        for key, column in zip(keys, columns.tolist(), strict=True):
-            shared.setdefault(key, []).append(evaluation.rows[column])
-        rows = {key: _bytes(np.mean(values, axis=0)) for key, values in shared.items()}
-        positions = _positions(keys[: len(fluents)], experience)
+        found, place = np.unique(np.array(keys, np.uint64), return_inverse=True)
+        rows = np.zeros((len(found), len(evaluation.base)), np.float32)
+        np.add.at(rows, place, evaluation.rows[columns])
+        packed = np.packbits(experience.facts, axis=1, bitorder="little")
+        most = MAX_FACT_BYTES // max(1, packed.shape[1])
         entry = MemoryEntry(
-            rows,
-            _bytes(evaluation.base),
-            _bytes(evaluation.outputs),
-            generations,
-            matches,
-            trials,
-            positions,
+            found,
+            (rows / np.bincount(place)[:, None]).astype(np.float32),
+            evaluation.base.astype(np.float32),
+            evaluation.outputs.astype(np.float32),
+            np.array([generations, matches, trials[1], experience.fresh]),
+            np.array(trials[0], np.float64),
+            np.array(keys[: len(fluents)], np.uint64),
+            packed[-most:],
+            experience.movers[-most:].astype(np.uint8),
+            np.round(65535 * experience.targets[-most:]).astype(np.uint16),
         )
         self._store.write(self._form.digest, entry)
 
@@ -321,81 +324,45 @@ def _pair_key(keys: Sequence[int], pair: Sequence[int]) -> int:
     return int.from_bytes(digest, "little")
 
 
-def _positions(keys: Sequence[int], experience: Experience) -> Positions:
-    """Returns the newest positions that fit."""
-    rows = np.packbits(experience.facts, axis=1, bitorder="little")
-    most = MAX_FACT_BYTES // max(1, rows.shape[1])
-    targets = np.round(65535 * experience.targets[-most:]).astype("<u2")
-    movers = experience.movers[-most:].tobytes()
-    return Positions(tuple(keys), rows[-most:].tobytes(), movers, targets.tobytes(), experience.fresh)
-
-
-def _encode(digest: str, entry: MemoryEntry) -> bytes:
-    data = {
-        "version": VERSION,
-        "rules": digest,
-        "generations": entry.generations,
-        "matches": entry.matches,
-        "points": entry.trials.points,
-        "trials": entry.trials.matches,
-        "rows": {f"{key:016x}": b64encode(row).decode() for key, row in entry.rows.items()},
-        "base": b64encode(entry.base).decode(),
-        "outputs": b64encode(entry.outputs).decode(),
-        "positions": {
-            "keys": [f"{key:016x}" for key in entry.positions.keys],
-            "facts": b64encode(entry.positions.facts).decode(),
-            "movers": b64encode(entry.positions.movers).decode(),
-            "targets": b64encode(entry.positions.targets).decode(),
-            "fresh": entry.positions.fresh,
-        },
+def _decode(path: Path, digest: str) -> MemoryEntry:
+    """Raises `Exception` for anything but an entry of these rules."""
+    content = path.read_bytes()
+    with np.load(io.BytesIO(content)) as file:
+        if max(len(content), sum(part.file_size for part in file.zip.infolist())) > MAX_FILE:
+            raise ValueError("too large")
+        if file["version"] != VERSION or file["rules"] != digest:
+            raise ValueError("of another version, or of other rules")
+        entry = MemoryEntry(*(file[name].astype(kind, casting="safe", copy=False) for name, kind in _KINDS.items()))
+    columns, positions = len(entry.base), len(entry.movers)
+    shapes = {
+        "rows": (len(entry.keys), columns),
+        "outputs": (MOVERS, columns),
+        "counts": (4,),
+        "points": (),
+        "facts": (positions, (len(entry.fluents) + 7) // 8),
+        "targets": (positions,),
     }
-    body = json.dumps(data).encode()
-    return hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
-
-
-def _decode(content: bytes, digest: str) -> MemoryEntry:
-    """Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` for anything but an entry of these rules."""
-    checksum, _, body = content.partition(b"\n")
-    body = body.removesuffix(b"\n")
-    if hashlib.sha256(body).hexdigest().encode() != checksum:
-        raise ValueError("damaged")
-    data: Any = bounded_json.loads(body.decode())
-    if data["version"] != VERSION or data["rules"] != digest:
-        raise ValueError("of another version, or of other rules")
-    base, outputs = (b64decode(data[name], validate=True) for name in ("base", "outputs"))
-    rows = {int(key, 16): b64decode(row, validate=True) for key, row in data["rows"].items()}
-    if len(base) not in (4, 4 * COLUMNS) or {len(row) for row in rows.values()} - {len(base)}:
-        raise ValueError("rows of no length")
-    if len(outputs) != MOVERS * len(base):
-        raise ValueError("outputs of no length")
-    if not (np.abs(_numbers(b"".join([base, outputs, *rows.values()]))) <= MAX_WEIGHT).all():
-        raise ValueError("weights out of bounds")
-    generations, matches = (int(data[name]) for name in ("generations", "matches"))
-    if min(generations, matches) < 0:
-        raise ValueError("counts out of bounds")
-    trials = TrialPoints(float(data["points"]), int(data["trials"]))
-    if not 0 <= trials.points <= trials.matches:
-        raise ValueError("points out of bounds")
-    positions = _decode_positions(data["positions"])
-    return MemoryEntry(rows, base, outputs, generations, matches, trials, positions)
-
-
-def _decode_positions(data: Any) -> Positions:
-    keys = tuple(int(key, 16) for key in data["keys"])
-    facts, movers, targets = (b64decode(data[name], validate=True) for name in ("facts", "movers", "targets"))
-    fresh = int(data["fresh"])
-    if len(facts) != len(movers) * ((len(keys) + 7) // 8) or len(targets) != 2 * len(movers) or fresh < 0:
-        raise ValueError("positions of no length")
-    if max(movers, default=0) >= MOVERS:
+    if columns not in (1, COLUMNS) or any(getattr(entry, name).shape != shape for name, shape in shapes.items()):
+        raise ValueError("shapes do not fit")
+    weights = np.concatenate([entry.rows, entry.base[None], entry.outputs])
+    points, trials = entry.trials
+    if not ((np.abs(weights) <= MAX_WEIGHT).all() and (entry.counts >= 0).all() and 0 <= points <= trials):
+        raise ValueError("numbers out of bounds")
+    if entry.movers.max(initial=0) >= MOVERS:
         raise ValueError("movers out of bounds")
-    return Positions(keys, facts, movers, targets, fresh)
+    return entry
 
 
-def _bytes(numbers: NDArray[np.floating[Any]]) -> bytes:
-    """Returns numbers, little-endian in 32 bits."""
-    return numbers.astype("<f4").tobytes()
-
-
-def _numbers(content: bytes) -> NDArray[np.float32]:
-    """Reverses `_bytes`."""
-    return np.frombuffer(content, "<f4").astype(np.float32)
+_KINDS = {
+    "keys": np.uint64,
+    "rows": np.float32,
+    "base": np.float32,
+    "outputs": np.float32,
+    "counts": np.int64,
+    "points": np.float64,
+    "fluents": np.uint64,
+    "facts": np.uint8,
+    "movers": np.uint8,
+    "targets": np.uint16,
+}
+"""Types of an entry's arrays, in order."""

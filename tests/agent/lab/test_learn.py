@@ -16,7 +16,6 @@ from agent.errors import InputError
 from agent.lab.commands import learn as command
 from agent.lab.learn import Course, Version, learn
 from agent.search.learning.memory import MemoryEntry, SheetMemory, Store
-from agent.search.learning.trial_points import NO_MATCHES
 from agent.sheet import load
 
 FOREVER = 1e6
@@ -69,11 +68,11 @@ def test_trial_matches_of_a_worse_evaluation_are_forgotten(tmp_path: Path) -> No
     memory = SheetMemory(store, sheet.rulesheet, sheet.roles)
     entry = memory_of(tmp_path)
     (path,) = tmp_path.glob("*.learnt")
-    store.write(path.stem, replace(entry, trials=NO_MATCHES._replace(matches=8)))
-    assert (memory_of(tmp_path).trials.matches, memory.read() is not None) == (8, True)
+    store.write(path.stem, replace(entry, counts=np.array([1, 2, 8, 0]), points=np.array(0.0)))
+    assert (memory_of(tmp_path).trials[1], memory.read() is not None) == (8, True)
     course, _ = taught(tmp_path, 1)
     assert course.trial_matches == 0
-    assert memory_of(tmp_path).trials == NO_MATCHES
+    assert memory_of(tmp_path).trials == (0.0, 0)
 
 
 @pytest.mark.parametrize(

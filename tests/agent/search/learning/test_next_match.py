@@ -77,7 +77,7 @@ def test_second_match_goes_on_with_what_the_first_has_learnt(
     after = kept(machine, tmp_path)
     assert after.generations == second.generations > before.generations
     assert after.matches == before.matches + second.matches
-    assert len(after.positions.targets) > len(before.positions.targets)
+    assert len(after.targets) > len(before.targets)
 
 
 def test_matches_too_short_for_a_generation_add_up(
