@@ -47,7 +47,8 @@ RAVE_EQUIVALENCE = 300.0
 nothing (docs/experiments.md)."""
 
 DEAREST = 0.5
-"""Most facts that decisive moves of playouts look at, as a share of the inputs of the circuit's gates."""
+"""Most facts that decisive moves of playouts look at, as a share of the inputs of a step's gates: slower playouts misled
+short trial matches (see docs/experiments.md)."""
 
 FULL = 0.98
 """Used share of the tree's memory at which the least visited nodes are forgotten."""

@@ -27,8 +27,7 @@ from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.makers import with_groups
 
 SHARE = 0.1
-"""Share of the first thread's time. Of fifty wins of 9 to 17 plies in gomoku 49 were proven in 1 s; with half as much
-43 (see docs/experiments.md)."""
+"""Share of the first thread's time; with half as much a tenth fewer wins are proven (see docs/experiments.md)."""
 
 BATCH = 64
 """Threats made together: the lanes of a word."""
