@@ -47,7 +47,7 @@ RAVE_EQUIVALENCE = 300.0
 nothing (docs/experiments.md)."""
 
 DEAREST = 0.5
-"""Most facts that decisive moves of playouts look at, as a share of the inputs of a step's gates: slower playouts misled
+"""Most facts that decisive moves of playouts look at, as a share of the inputs of a step's gates: slow playouts misled
 short trial matches (see docs/experiments.md)."""
 
 FULL = 0.98
