@@ -49,8 +49,7 @@ class Lessons:
             and bool(((movers >= 0) & (movers <= NOBODY)).all())
             and bool(((targets >= 0) & (targets <= 1)).all())
             and plies > 0
-            and 0 <= result <= 1
-            for states, movers, targets, plies, result in self.matches
+            for states, movers, targets, plies in self.matches
         )
 
 

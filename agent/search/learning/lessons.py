@@ -41,8 +41,6 @@ class Lesson(NamedTuple):
     """(n) expected results for role 0, 0..1."""
     plies: int
     """Length of the match."""
-    result: float
-    """Role 0's share of the points, 0..1."""
 
 
 class LessonTable:
@@ -78,7 +76,7 @@ class LessonTable:
         if stop[0] or result == NO_RESULT or n == 0:
             return None
         targets = _returns(self._scores[:n], result)
-        return Lesson(self._states[:n].copy(), self._movers[:n].copy(), targets, opening + n, points_of(result))
+        return Lesson(self._states[:n].copy(), self._movers[:n].copy(), targets, opening + n)
 
     def compare(self, root: NDArray[np.uint64], depth: int, pairs: int, stop: StopFlag) -> tuple[float, int]:
         """Returns the points of player 1 against player 0 in pairs of matches with the same opening, and their

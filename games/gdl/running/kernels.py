@@ -172,16 +172,3 @@ def load_state(n_fluents, slots, width, lane, state):
         at = (FIRST_FLUENT + f) * words + w
         value = (state[f >> 6] >> np.uint64(f & 63)) & ONE
         slots[at] = (slots[at] & mask) | (value << bit)
-
-
-@inner_kernel()
-def store_state(n_fluents, slots, width, lane, state):
-    """Reads a lane's state into packed form; see `load_state`."""
-    words = len(width)
-    w = lane >> 6
-    bit = np.uint64(lane & 63)
-    for word in range(len(state)):
-        state[word] = ZERO
-    for f in range(n_fluents):
-        value = (slots[(FIRST_FLUENT + f) * words + w] >> bit) & ONE
-        state[f >> 6] |= value << np.uint64(f & 63)

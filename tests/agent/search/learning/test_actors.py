@@ -132,7 +132,7 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
     actors = Actors(team, machine, features)
     start, better = knows_nothing(features), linear_evaluation(np.ones(features.n), 0.0)
     movers = np.array([0, 1, 2], np.int8)
-    good = Lesson(np.zeros((3, machine.words), np.uint64), movers, np.array([0.0, 0.5, 1.0]), 9, 0.5)
+    good = Lesson(np.zeros((3, machine.words), np.uint64), movers, np.array([0.0, 0.5, 1.0]), 9)
     bad = [
         good._replace(states=np.zeros((3, machine.words + 1), np.uint64)),
         good._replace(movers=movers + np.int8(1)),
@@ -141,7 +141,6 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
         good._replace(states=np.zeros((3, machine.words))),  # type: ignore[arg-type]
         good._replace(targets=np.array([0.0, 0.5, 1.1])),
         good._replace(targets=np.array([0.0, 0.5, np.nan])),
-        good._replace(result=1.1),
     ]
     with actors.playing(machine.pack(machine.initial()), start, 2):
         hear = team.hear
