@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from functools import cache, partial
 from itertools import chain, repeat
@@ -12,7 +11,6 @@ import pytest
 from numba import njit
 
 from agent.search.engine import Opinion
-from agent.search.tree.decisive import finding
 from agent.search.tree.decisive.finding import decisive_moves_of, find_decisive_moves
 from agent.search.tree.decisive.kernels import DecisiveMoves, find_decisive, new_decisive_workspace
 from agent.search.tree.engine import TreeSearch
@@ -28,14 +26,7 @@ from tests.circuits import Compile
 Think = Callable[..., Opinion]
 
 
-@pytest.fixture(autouse=True)
-def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine is, decisive moves are found."""
-    for limit in ("ENDINGS_SECONDS", "MAKERS_SECONDS", "MATCHES_SECONDS"):
-        monkeypatch.setattr(finding, limit, 1000.0)
-    # Other tests may have looked at the same machines in less time.
-    monkeypatch.setattr(finding, "_known", weakref.WeakKeyDictionary())
-
+pytestmark = pytest.mark.usefixtures("time_enough")
 
 moves_of = cache(partial(find_decisive_moves, seed=1))
 

@@ -16,6 +16,8 @@ from games.machine import State, Term
 from tests.agent.search.thinking import opinions_of
 from tests.circuits import Compile, own_machine
 
+pytestmark = pytest.mark.usefixtures("time_enough")
+
 BLACK = "3,5 4,5 5,5 6,6 6,7"
 WHITE = "2,5 9,9 1,9 1,1"
 """Black wins by (place 6 5) alone: a four, and after its only answer two threes."""
@@ -86,6 +88,16 @@ def test_the_tree_plays_what_is_proven(own: Compile) -> None:
         state = follow(engine, state, (opinion.move, "noop"))
         if not machine.terminal(state):
             state = follow(engine, state, ("noop", machine.legal(state, 1)[0]))
+
+
+def test_dear_decisive_moves_serve_threats_alone(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Playouts would be slow; proofs need few of them."""
+    monkeypatch.setattr("agent.search.tree.engine.DEAREST", 0.01)
+    engine = TreeSearch(own("five_in_a_row"), 0, threads=1, memory_bytes=1 << 22, seed=1)
+    assert not len(engine._parameters.decisive.role)
+    engine.begin(position(engine.machine, BLACK, WHITE))
+    engine._forced_wins.look(engine._tree, 1000.0, np.zeros(1, np.uint8))
+    assert opinions_of(engine)[-1].final
 
 
 def follow(engine: TreeSearch, state: State, joint: tuple[Term, ...]) -> State:
