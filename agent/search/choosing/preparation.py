@@ -22,7 +22,7 @@ from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.learning.first_evaluation import fit_fluents, fit_patterns
 from agent.search.learning.learner import Learner
 from agent.search.learning.memory import SheetMemory
-from agent.search.learning.ties import symmetries_of
+from agent.search.learning.tied_weights import symmetries_of
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey

@@ -1,7 +1,7 @@
 """Learning of alpha-beta's evaluation from matches of shallow searches against one another.
 
-The fit to random play comes first (`first_evaluation`). `selfplay` plays matches, `lessons` draws positions and targets
-from them, also on helpers (`actors`), and `learner` fits the evaluation to these. `pace` sets number and depth of the
-matches, `ties` the weights shared by symmetry. `memory` keeps the evaluation for
-later matches of the game.
+The fit to random play comes first (`first_evaluation`). `selfplay` plays matches, `episodes` draws positions and
+targets from them, also on helpers (`actors`), and `learner` fits the evaluation to these. `pace` sets number and depth
+of the matches, `tied_weights` has the weights shared by symmetry. `memory` keeps the evaluation for later matches of
+the game.
 """

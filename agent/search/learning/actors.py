@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.network import NetworkEvaluation
-from agent.search.learning.lessons import Lesson, LessonTable
+from agent.search.learning.episodes import Episode, SelfPlay
 from agent.search.pvs.workspace import NOBODY
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
@@ -34,10 +34,10 @@ class Players:
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
-    """Lessons of a helper's matches that have ended since its last answer."""
+class Episodes:
+    """Episodes of a helper's matches that have ended since its last answer."""
 
-    matches: tuple[Lesson, ...]
+    matches: tuple[Episode, ...]
 
     def fits(self, words: int) -> bool:
         """Whether it belongs to a game with packed states of that many words, and is well-formed."""
@@ -66,21 +66,21 @@ class SelfPlaySetting(Setting):
 
 
 class _Box:
-    """Lessons passed from one thread to another."""
+    """Episodes passed from one thread to another."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lessons: list[Lesson] = []
+        self._episodes: list[Episode] = []
 
-    def add(self, lessons: Sequence[Lesson]) -> None:
+    def add(self, episodes: Sequence[Episode]) -> None:
         with self._lock:
-            self._lessons += lessons
+            self._episodes += episodes
 
-    def empty(self) -> list[Lesson]:
-        """Removes and returns all lessons."""
+    def empty(self) -> list[Episode]:
+        """Removes and returns all episodes."""
         with self._lock:
-            lessons, self._lessons = self._lessons, []
-        return lessons
+            episodes, self._episodes = self._episodes, []
+        return episodes
 
 
 class SelfPlayAssistant(Assistant):
@@ -91,7 +91,7 @@ class SelfPlayAssistant(Assistant):
         # Each helper plays other matches, also when asked again.
         chosen = np.random.default_rng()
         zobrist = chosen.integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
-        self._table = LessonTable(machine, setting.features, int(chosen.integers(1 << 62)), zobrist)
+        self._table = SelfPlay(machine, setting.features, int(chosen.integers(1 << 62)), zobrist)
         self._players = setting.players
         self._root = machine.pack(machine.initial())
         self._played = _Box()
@@ -107,13 +107,13 @@ class SelfPlayAssistant(Assistant):
                 seated = players.evaluation
                 for player in (0, 1):
                     self._table.set_evaluation(player, seated)
-            lesson = self._table.record(self._root, players.depth, stop)
-            if lesson is not None:
-                self._played.add([lesson])
+            episode = self._table.record(self._root, players.depth, stop)
+            if episode is not None:
+                self._played.add([episode])
 
-    def answer(self) -> Lessons | None:
-        lessons = self._played.empty()
-        return Lessons(tuple(lessons)) if lessons else None
+    def answer(self) -> Episodes | None:
+        episodes = self._played.empty()
+        return Episodes(tuple(episodes)) if episodes else None
 
     def take(self, note: object) -> None:
         if isinstance(note, Players):
@@ -159,12 +159,12 @@ class Actors:
         if now is None or now.evaluation is not evaluation or now.depth != depth:
             self._players = Players(evaluation, depth)
 
-    def lessons(self) -> list[Lesson]:
-        """Removes and returns the lessons received."""
+    def episodes(self) -> list[Episode]:
+        """Removes and returns the episodes received."""
         return self._heard.empty()
 
     def _hear(self, answer: object) -> Players | None:
-        if not isinstance(answer, Lessons) or not answer.fits(self._machine.words):
+        if not isinstance(answer, Episodes) or not answer.fits(self._machine.words):
             return None
         self._heard.add(answer.matches)
         players = self._players

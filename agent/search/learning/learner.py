@@ -24,9 +24,9 @@ from agent.search.evaluation.features import Features
 from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.evaluation.training import MOST_ODDS, Trainer
 from agent.search.learning.actors import Actors
-from agent.search.learning.lessons import Lesson, LessonTable
+from agent.search.learning.episodes import Episode, SelfPlay
 from agent.search.learning.pace import FEWEST_MATCHES, MATCHES, LearningPace
-from agent.search.learning.ties import Ties, views_of
+from agent.search.learning.tied_weights import TiedWeights, views_of
 from agent.search.team import Team
 from games.gdl.running.batches import facts_in, packed
 from games.gdl.running.machine import CircuitMachine
@@ -106,7 +106,7 @@ class Learner:
         the game, or generate them; a `team` plays matches, too."""
         n = len(machine.game.fluents)
         self._features = features
-        self._ties = ties = Ties(features, symmetries)
+        self._tying = tied = TiedWeights(features, symmetries)
         self.evaluation = self._tied(start) if start.linear else start
         self._earlier = earlier
         self.generations = 0
@@ -120,9 +120,9 @@ class Learner:
         self.latest: Generation | None = None
         """None before the first one."""
         self._loss = self._held_out = math.nan
-        self._prior = PATTERN_DEVIATION**2 * ties.patterns(features.patterns)
-        self._prior[np.diag_indices(ties.n)] += FACT_DEVIATION**2
-        self._x = np.zeros((0, ties.n), np.float32)
+        self._prior = PATTERN_DEVIATION**2 * tied.patterns(features.patterns)
+        self._prior[np.diag_indices(tied.n)] += FACT_DEVIATION**2
+        self._x = np.zeros((0, tied.n), np.float32)
         """(positions, weights) factors of the weights in the positions of the next linear fit."""
         self._targets = np.zeros(0)
         most = min(MAX_TRAINED, MAX_BYTES // (8 * machine.words))
@@ -136,10 +136,10 @@ class Learner:
         """Its points and matches so far."""
         self._spent = np.ones(2)
         """Nodes searched in these matches by the evaluation and by the candidate."""
-        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, ties.n))
+        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, tied.n))
         self._random = np.random.default_rng(seed)
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
-        self._tables = [LessonTable(machine, features, seed + i, zobrist) for i in range(threads)]
+        self._tables = [SelfPlay(machine, features, seed + i, zobrist) for i in range(threads)]
         self._actors = Actors(team, machine, features)
         self._lock = threading.Lock()
 
@@ -200,13 +200,13 @@ class Learner:
 
     def _tied(self, evaluation: NetworkEvaluation) -> NetworkEvaluation:
         """Returns a linear evaluation with the weights that ties allow."""
-        ties = self._ties
-        weights = ties.expand(ties.mean(evaluation.weights))
-        return linear_evaluation(weights, 0.0 if ties.odd else evaluation.bias)
+        tied = self._tying
+        weights = tied.expand(tied.mean(evaluation.weights))
+        return linear_evaluation(weights, 0.0 if tied.odd else evaluation.bias)
 
     def _inputs(self, states: NDArray[np.uint64]) -> NDArray[np.float32]:
         """Returns the factors (n, weights) of the weights in packed states (n, words)."""
-        return self._ties.reduce(self._features.of(facts_in(states, self._features.n_fluents)))
+        return self._tying.reduce(self._features.of(facts_in(states, self._features.n_fluents)))
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, fits a candidate and tries it out; returns whether there was anything to learn from."""
@@ -261,14 +261,14 @@ class Learner:
     def _play(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> None:
         """Records the matches that this generation still wants."""
         # Played by helpers during the last fit and trial.
-        self._remember(self._actors.lessons())
+        self._remember(self._actors.episodes())
         most, fewest = (-(-max(0, n - self._fresh) // len(self._tables)) for n in (self._wanted, FEWEST_MATCHES))
         begin = time.monotonic()
         parts = list(pool.map(lambda table: self._record(table, root, most, fewest, stop), self._tables))
-        lessons = [lesson for part, _ in parts for lesson in part]
-        self._pace.played(min(depth for _, depth in parts), self._fresh + len(lessons), time.monotonic() - begin)
+        episodes = [episode for part, _ in parts for episode in part]
+        self._pace.played(min(depth for _, depth in parts), self._fresh + len(episodes), time.monotonic() - begin)
         # Also what was recorded before a stop: else little time at once would teach nothing.
-        self._remember(lessons + self._actors.lessons())
+        self._remember(episodes + self._actors.episodes())
 
     def _fitted(self, stop: StopFlag) -> NetworkEvaluation | None:
         """Returns the next candidate: a linear evaluation, or a network where there are positions enough; None if
@@ -292,38 +292,38 @@ class Learner:
             return wanted
         return max(wanted, self._fresh + 1 + (int(self.lacking / self.plies) if self.plies else 0))
 
-    def _remember(self, lessons: Sequence[Lesson]) -> None:
+    def _remember(self, episodes: Sequence[Episode]) -> None:
         """Adds these matches to the positions kept."""
-        self._fresh += len(lessons)
-        self.matches += len(lessons)
-        self._plies += sum(lesson.plies for lesson in lessons)
-        if not lessons:
+        self._fresh += len(episodes)
+        self.matches += len(episodes)
+        self._plies += sum(episode.plies for episode in episodes)
+        if not episodes:
             return
         states, movers, targets = (
-            np.concatenate([getattr(lesson, name) for lesson in lessons]) for name in ("states", "movers", "targets")
+            np.concatenate([getattr(episode, name) for episode in episodes]) for name in ("states", "movers", "targets")
         )
         expected = self._trainer.expected(self.evaluation, states, movers)
         self._held_out = _cross_entropy(expected, targets)
         self._trainer.add(states, movers, targets)
         if self.evaluation.linear:
-            chosen = np.sort(self._random.permutation(len(states))[: SAMPLES * len(lessons)])
+            chosen = np.sort(self._random.permutation(len(states))[: SAMPLES * len(episodes)])
             self._x = np.concatenate([self._x, self._inputs(states[chosen])])[-self._kept :]
             self._targets = np.concatenate([self._targets, targets[chosen]])[-self._kept :]
 
     def _record(
-        self, table: LessonTable, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
-    ) -> tuple[list[Lesson], int]:
-        """Plays matches (see `LearningPace.matches`); returns their lessons, and the depth of the last ones."""
-        lessons = []
+        self, table: SelfPlay, root: NDArray[np.uint64], most: int, fewest: int, stop: StopFlag
+    ) -> tuple[list[Episode], int]:
+        """Plays matches (see `LearningPace.matches`); returns their episodes, and the depth of the last ones."""
+        episodes = []
         depth, own = self._pace.depth, len(self._tables)
         share = max(OWN_SHARE, own / (own + self._actors.size))
         for depth in self._pace.matches(most, fewest, share):
-            lesson = table.record(root, depth, stop)
-            if lesson is not None:
-                lessons.append(lesson)
+            episode = table.record(root, depth, stop)
+            if episode is not None:
+                episodes.append(episode)
             if stop[0]:
                 break
-        return lessons, depth
+        return episodes, depth
 
     def _fit(self, x: NDArray[np.float32], y: NDArray[np.float64], stop: StopFlag) -> NetworkEvaluation | None:
         """Returns the logistic regression of targets (n) on factors of the weights (n, weights); None if stopped.
@@ -332,9 +332,9 @@ class Learner:
         step halving: whole steps go much too far where the evaluation is sure and wrong. The prior covariance may be
         singular, so it is not inverted: the equations are solved for the change in multiples of it.
         """
-        old, ties = self.evaluation, self._ties
-        used = ties.n if self._earlier + self.generations >= SINGLE_GENERATIONS else ties.n_single
-        x, prior, weights = x[:, :used], self._prior[:used, :used], ties.mean(old.weights)[:used]
+        old, tied = self.evaluation, self._tying
+        used = tied.n if self._earlier + self.generations >= SINGLE_GENERATIONS else tied.n_single
+        x, prior, weights = x[:, :used], self._prior[:used, :used], tied.mean(old.weights)[:used]
         base = x @ weights.astype(np.float32)
         now = _LearningStep(np.zeros(used), np.zeros(used), np.zeros(len(x)), old.bias)
         loss = now.loss(base, y)
@@ -346,7 +346,7 @@ class Learner:
             total = float(importance.sum())
             mean = (importance @ x).astype(np.float64) / total
             centre = float(importance @ wanted / total)
-            if ties.odd:
+            if tied.odd:
                 # A state is worth to one role what its opposite is to the other.
                 mean, centre = np.zeros(used), 0.0
             # Covariance of centred features, without a centred copy of them.
@@ -369,7 +369,7 @@ class Learner:
                 break
             if stop[0]:
                 return None
-        return linear_evaluation(old.weights + ties.expand(np.pad(now.change, (0, ties.n - used))), now.bias)
+        return linear_evaluation(old.weights + tied.expand(np.pad(now.change, (0, tied.n - used))), now.bias)
 
 
 def _cross_entropy(expected: NDArray[np.float64], targets: NDArray[np.floating[Any]]) -> float:

@@ -26,13 +26,13 @@ def taught(
 ) -> tuple[Course, list[Version]]:
     """Learns until there are so many versions."""
     stop = np.zeros(1, np.uint8)
-    lessons: list[Version] = []
+    told: list[Version] = []
 
-    def tell(lesson: Version) -> None:
-        lessons.append(lesson)
-        stop[0] = len(lessons) >= versions
+    def tell(version: Version) -> None:
+        told.append(version)
+        stop[0] = len(told) >= versions
 
-    return learn(load(game), folder, FOREVER, 1, cluster, stop, tell), lessons
+    return learn(load(game), folder, FOREVER, 1, cluster, stop, tell), told
 
 
 def memory_of(folder: Path, game: str = "tic_tac_toe") -> MemoryEntry:
@@ -45,17 +45,17 @@ def memory_of(folder: Path, game: str = "tic_tac_toe") -> MemoryEntry:
 
 def test_a_run_leaves_an_evaluation_to_matches_and_another_goes_on(tmp_path: Path) -> None:
     """Versions and matches are counted on; each has figures; what is learnt foresees results."""
-    course, lessons = taught(tmp_path, 3)
-    assert [lesson.generation for lesson in lessons] == [1, 2, 3]
+    course, told = taught(tmp_path, 3)
+    assert [version.generation for version in told] == [1, 2, 3]
     assert course.generations == memory_of(tmp_path).generations == 3
-    assert course.matches == memory_of(tmp_path).matches >= lessons[-1].matches > 3 * 200
-    figures = [lesson.figures for lesson in lessons]
+    assert course.matches == memory_of(tmp_path).matches >= told[-1].matches > 3 * 200
+    figures = [version.figures for version in told]
     assert all(0 < one.loss < np.log(2) and 0 < one.held_out < 1 for one in figures)
     assert all(one.played == 32 for one in figures)
     assert all(one.better == (one.points > (32 - one.points) * one.nodes) for one in figures)
-    assert lessons[0].seconds < lessons[2].seconds
+    assert told[0].seconds < told[2].seconds
     again, more = taught(tmp_path, 2)
-    assert [lesson.generation for lesson in more] == [4, 5]
+    assert [version.generation for version in more] == [4, 5]
     assert again.generations == memory_of(tmp_path).generations == 5
     assert memory_of(tmp_path).matches == course.matches + again.matches
 
@@ -95,10 +95,10 @@ def test_the_command_ends_on_a_signal_with_all_that_it_learnt(
     """SIGTERM: exit status, a line of the log for each version, and the memory."""
     line = command._line
 
-    def interrupted(lesson: Version) -> str:
-        if lesson.generation == 2:
+    def interrupted(version: Version) -> str:
+        if version.generation == 2:
             signal.raise_signal(signal.SIGTERM)
-        return line(lesson)
+        return line(version)
 
     monkeypatch.setattr(command, "_line", interrupted)
     before = signal.getsignal(signal.SIGTERM)

@@ -16,8 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide, softmax
-from agent.search.blokbox.guiding.priors import N_FEATURES as N_COUNTS
+from agent.search.blokbox.guiding.priors import N_BOARDS, N_COUNTS, describe, divide, softmax
 from games.bits.board16x16 import WORDS
 from games.bits.compiling import INNER
 from games.bits.vectors import FLOATS, sum_rows

@@ -12,7 +12,7 @@ from games.bits.board16x16 import WORDS, overlap, overlap_beyond
 from games.bits.compiling import INNER, KERNEL, STEP
 from games.native.blokbox.variant import BLOCKED, BOARD_CELLS, CORNERS, COVERED, EFFECT_WORDS, FREE, TOUCHED, TURN
 
-N_FEATURES = 6
+N_COUNTS = 6
 """Cells covered, corners won, own cells spent, own corners spent, opponent's free cells taken, its corners taken."""
 N_BOARDS = 5
 """Boards of `divide`."""
@@ -41,7 +41,7 @@ def divide(position, boards):
 
 @njit(**STEP)
 def describe(tables, move, boards, features):
-    """Write the `N_FEATURES` counts of a move (int64) of the player to move to `features` (float32[...]).
+    """Write the `N_COUNTS` counts of a move (int64) of the player to move to `features` (float32[...]).
 
     `boards` (uint64[N_BOARDS, 4]) are those of `divide`.
     """
@@ -75,13 +75,13 @@ def softmax(logits, n):
 def move_priors(tables, position, moves, n, weights, boards, features, priors):
     """Write the prior probabilities of the first `n` of `moves` to `priors` (float32[...]).
 
-    `boards` (uint64[N_BOARDS, 4]) and `features` (float32[N_FEATURES]) are overwritten.
+    `boards` (uint64[N_BOARDS, 4]) and `features` (float32[N_COUNTS]) are overwritten.
     """
     divide(position, boards)
     for index in range(n):
         describe(tables, moves[index], boards, features)
         score = np.float64(0.0)
-        for feature in range(N_FEATURES):
+        for feature in range(N_COUNTS):
             score += weights[feature] * features[feature]
         priors[index] = score
     softmax(priors, n)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, N_STAGES, room
 from agent.search.blokbox.guiding.network import Network, no_network
-from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
+from agent.search.blokbox.guiding.priors import N_COUNTS
 from games.native.blokbox.variant import BlokboxVariant
 
 
@@ -21,12 +21,12 @@ class GeneralWeights:
     evaluation: NDArray[np.float64]
     """[N_STAGES, evaluation.N_FEATURES + 1]: see `evaluation.value_logit`."""
     priors: NDArray[np.float64]
-    """[priors.N_FEATURES]: see `priors.move_priors`."""
+    """[priors.N_COUNTS]: see `priors.move_priors`."""
 
     @classmethod
     def none(cls) -> GeneralWeights:
         """Weights of 0."""
-        return cls(np.zeros((N_STAGES, N_FEATURES + 1)), np.zeros(N_PRIORS))
+        return cls(np.zeros((N_STAGES, N_FEATURES + 1)), np.zeros(N_COUNTS))
 
 
 class Tuning(NamedTuple):

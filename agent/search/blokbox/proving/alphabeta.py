@@ -18,8 +18,7 @@ from agent.search.alphabeta.frames import NO_MOVE, new_frames, select_move, set_
 from agent.search.alphabeta.search import RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
-from agent.search.blokbox.guiding.priors import N_BOARDS, describe, divide
-from agent.search.blokbox.guiding.priors import N_FEATURES as N_PRIORS
+from agent.search.blokbox.guiding.priors import N_BOARDS, N_COUNTS, describe, divide
 from games.bits.board16x16 import WORDS
 from games.bits.compiling import KERNEL
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
@@ -73,7 +72,7 @@ class ProverWorkspace(NamedTuple):
     features: NDArray[np.float64]
     """[2, N_FEATURES]: see `evaluation.take_features`."""
     move_features: NDArray[np.float32]
-    """[N_PRIORS]: see `priors.describe`."""
+    """[N_COUNTS]: see `priors.describe`."""
     boards: NDArray[np.uint64]
     """[N_BOARDS, 4]: see `priors.divide`."""
     nodes: NDArray[np.int64]
@@ -87,7 +86,7 @@ class BlokboxGame(NamedTuple):
     weights: NDArray[np.float64]
     """[stages, features + 1]: see `evaluation.value_logit`."""
     prior_weights: NDArray[np.float64]
-    """[N_PRIORS]: see `priors`."""
+    """[N_COUNTS]: see `priors`."""
     room: int
     """Room of the first position of the match (see `evaluation.room`)."""
     table: NDArray[Any]
@@ -115,7 +114,7 @@ def new_workspace(variant: BlokboxVariant) -> ProverWorkspace:
         history=np.zeros((2, len(variant.tables.effects)), np.float32),
         killers=np.full((MAX_DEPTH + 1, 2), -1, np.int64),
         features=np.zeros((2, N_FEATURES)),
-        move_features=np.zeros(N_PRIORS, np.float32),
+        move_features=np.zeros(N_COUNTS, np.float32),
         boards=np.zeros((N_BOARDS, WORDS), np.uint64),
         nodes=np.zeros(1, np.int64),
     )
@@ -193,7 +192,7 @@ def _order_moves(game, position, ply, n, hash_move):
         else:
             describe(tables, move, boards, features)
             score = np.log1p(history[move])
-            for feature in range(N_PRIORS):
+            for feature in range(N_COUNTS):
                 score += weights[feature] * features[feature]
         order[index] = score
 

@@ -10,9 +10,9 @@ import pytest
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.learning import learner as learning
-from agent.search.learning.actors import Actors, Lessons, Players, SelfPlaySetting
+from agent.search.learning.actors import Actors, Episodes, Players, SelfPlaySetting
+from agent.search.learning.episodes import Episode, SelfPlay
 from agent.search.learning.learner import Learner
-from agent.search.learning.lessons import Lesson, LessonTable
 from games.gdl.running.machine import CircuitMachine
 from tests.agent.search.features import features_of
 from tests.agent.search.stopping import StopWhen
@@ -47,32 +47,32 @@ def test_a_learner_learns_from_matches_of_a_helper(
     machine: CircuitMachine, features: Features, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It plays a part of each generation itself; the helper uses each new evaluation, and rests in the end."""
-    own: list[Lesson] = []
+    own: list[Episode] = []
     helped: list[NetworkEvaluation] = []
-    record, team = LessonTable.record, AssistedTeam(machine, 0)
+    record, team = SelfPlay.record, AssistedTeam(machine, 0)
     learner = Learner(machine, features, knows_nothing(features), seed=3, team=team)
 
-    def recorded(table: LessonTable, *arguments: object) -> Lesson | None:
-        lesson = record(table, *arguments)  # type: ignore[arg-type]
-        if lesson is not None and table in learner._tables:
-            own.append(lesson)
-        return lesson
+    def recorded(table: SelfPlay, *arguments: object) -> Episode | None:
+        episode = record(table, *arguments)  # type: ignore[arg-type]
+        if episode is not None and table in learner._tables:
+            own.append(episode)
+        return episode
 
-    monkeypatch.setattr(LessonTable, "record", recorded)
-    set_evaluation = LessonTable.set_evaluation
+    monkeypatch.setattr(SelfPlay, "record", recorded)
+    set_evaluation = SelfPlay.set_evaluation
 
-    def set_down(table: LessonTable, player: int, evaluation: NetworkEvaluation) -> None:
+    def set_down(table: SelfPlay, player: int, evaluation: NetworkEvaluation) -> None:
         if table not in learner._tables:
             helped.append(evaluation)
         set_evaluation(table, player, evaluation)
 
-    monkeypatch.setattr(LessonTable, "set_evaluation", set_down)
+    monkeypatch.setattr(SelfPlay, "set_evaluation", set_down)
     with StopWhen(lambda: len({id(evaluation) for evaluation in helped}) > 1) as stop:
         learner.run(machine.pack(machine.initial()), stop.flag)
     assert team.resting
     assert team.asked == [machine.initial()]
     assert 0 < len(own) < learner.matches
-    assert len(learner.experience.targets) > sum(len(lesson.targets) for lesson in own)
+    assert len(learner.experience.targets) > sum(len(episode.targets) for episode in own)
     assert learner.accepted >= 1
 
 
@@ -100,20 +100,20 @@ def test_an_assistant_plays_what_it_is_told(machine: CircuitMachine, features: F
     assistant = setting.assistant(machine, 0, 0)
     assistant.begin(machine.initial())
     assert assistant.answer() is None
-    told: list[Lessons] = []
+    told: list[Episodes] = []
 
     def tells() -> bool:
         answer = assistant.answer()
         if answer is not None:
             told.append(pickle.loads(pickle.dumps(answer)))
-        return sum(len(lessons.matches) for lessons in told) >= 20
+        return sum(len(episodes.matches) for episodes in told) >= 20
 
     with StopWhen(tells) as stop:
         assistant.think(stop.flag)
-    assert all(lessons.fits(machine.words) for lessons in told)
-    states = np.concatenate([states for lessons in told for states, *_ in lessons.matches])
+    assert all(episodes.fits(machine.words) for episodes in told)
+    states = np.concatenate([states for episodes in told for states, *_ in episodes.matches])
     assert len({bytes(state) for state in states}) > len(states) / 2
-    results = {target for lessons in told for lesson in lessons.matches for target in lesson.targets}
+    results = {target for episodes in told for episode in episodes.matches for target in episode.targets}
     assert len(results) > 2
     # Matches that ended since then are of the first players, too.
     assistant.answer()
@@ -132,7 +132,7 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
     actors = Actors(team, machine, features)
     start, better = knows_nothing(features), linear_evaluation(np.ones(features.n), 0.0)
     movers = np.array([0, 1, 2], np.int8)
-    good = Lesson(np.zeros((3, machine.words), np.uint64), movers, np.array([0.0, 0.5, 1.0]), 9)
+    good = Episode(np.zeros((3, machine.words), np.uint64), movers, np.array([0.0, 0.5, 1.0]), 9)
     bad = [
         good._replace(states=np.zeros((3, machine.words + 1), np.uint64)),
         good._replace(movers=movers + np.int8(1)),
@@ -145,33 +145,33 @@ def test_nonsense_is_not_learnt(machine: CircuitMachine, features: Features) -> 
     with actors.playing(machine.pack(machine.initial()), start, 2):
         hear = team.hear
         assert hear is not None
-        nonsense = ["nonsense", None, *(Lessons((good, one)) for one in bad)]
+        nonsense = ["nonsense", None, *(Episodes((good, one)) for one in bad)]
         assert all(hear(answer) is None for answer in nonsense)
-        assert actors.lessons() == []
-        assert hear(Lessons((good, good))) is None
+        assert actors.episodes() == []
+        assert hear(Episodes((good, good))) is None
         actors.go_by(start, 2)
-        assert hear(Lessons((good,))) is None
+        assert hear(Episodes((good,))) is None
         actors.go_by(better, 2)
-        players = hear(Lessons((good,)))
+        players = hear(Episodes((good,)))
         assert isinstance(players, Players)
         assert (players.evaluation, players.depth) == (better, 2)
-        assert hear(Lessons((good,))) is None
-    assert len(actors.lessons()) == 5
-    assert actors.lessons() == []
+        assert hear(Episodes((good,))) is None
+    assert len(actors.episodes()) == 5
+    assert actors.episodes() == []
     assert team.resting
     # A helper asked again begins with the players of the setting.
     with actors.playing(machine.pack(machine.initial()), better, 2):
         assert isinstance(team.setting, SelfPlaySetting)
         assert team.setting.players.evaluation is start
         assert team.hear is not None
-        assert team.hear(Lessons((good,))) is players
+        assert team.hear(Episodes((good,))) is players
 
 
 def test_without_a_team_nobody_is_asked(machine: CircuitMachine, features: Features) -> None:
-    """No lessons come."""
+    """No episodes come."""
     actors = Actors(None, machine, features)
     with actors.playing(machine.pack(machine.initial()), knows_nothing(features), 2):
-        assert (actors.size, actors.lessons()) == (0, [])
+        assert (actors.size, actors.episodes()) == (0, [])
 
 
 def test_what_is_sent_of_features_is_what_a_search_needs(features: Features) -> None:

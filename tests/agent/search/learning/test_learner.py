@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from agent.search.evaluation.network import LOGIT, NetworkEvaluation, linear_evaluation, points_of, probability
 from agent.search.evaluation.scale import MOST, WIN
 from agent.search.evaluation.training import Trainer
+from agent.search.learning import episodes, pace
 from agent.search.learning import learner as learning
-from agent.search.learning import lessons, pace
+from agent.search.learning.episodes import LAMBDA, Episode, SelfPlay
 from agent.search.learning.learner import Learner
-from agent.search.learning.lessons import LAMBDA, Lesson, LessonTable
 from agent.search.learning.selfplay import NO_RESULT, play_match
 from agent.search.pvs.workspace import EXPANSIONS
 from games.gdl.running.batches import facts_in
@@ -98,18 +98,18 @@ def test_targets_mix_the_result_with_later_scores(own: Compile, monkeypatch: pyt
     """The last position's target is the result; scores before it count less and less."""
     score = round(LOGIT * np.log(3))  # a chance of 3 in 4
 
-    def play(table: LessonTable, *arguments: object) -> tuple[int, int]:
+    def play(table: SelfPlay, *arguments: object) -> tuple[int, int]:
         table._scores[:4] = 0, NO_RESULT, score, -score
         return 4, WIN
 
-    monkeypatch.setattr(LessonTable, "play", play)
+    monkeypatch.setattr(SelfPlay, "play", play)
     machine = own("tic_tac_toe")
-    table = LessonTable(machine, features_of(machine), 1, np.zeros(len(machine.game.fluents), np.uint64))
-    lesson = table.record(machine.pack(machine.initial()), 2, GO)
-    assert lesson is not None
+    table = SelfPlay(machine, features_of(machine), 1, np.zeros(len(machine.game.fluents), np.uint64))
+    episode = table.record(machine.pack(machine.initial()), 2, GO)
+    assert episode is not None
     third = LAMBDA * 1 + (1 - LAMBDA) * 0.25
     second = LAMBDA * third + (1 - LAMBDA) * 0.75
-    assert lesson.targets == pytest.approx([second, second, third, 1.0], abs=1e-4)
+    assert episode.targets == pytest.approx([second, second, third, 1.0], abs=1e-4)
 
 
 def test_points_and_chances() -> None:
@@ -148,7 +148,7 @@ def test_learns_to_win(own: Compile, learner: Learner, root: NDArray[np.uint64])
     assert learner.accepted >= 1
     assert learner.matches >= 180
     zobrist = np.random.default_rng(1).integers(0, 1 << 64, len(own("connect_four").game.fluents), np.uint64)
-    table = LessonTable(own("connect_four"), features_of(own("connect_four")), 1, zobrist)
+    table = SelfPlay(own("connect_four"), features_of(own("connect_four")), 1, zobrist)
     table.set_evaluation(0, zero)
     table.set_evaluation(1, learner.evaluation)
     points, played = table.compare(root, 2, 20, GO)
@@ -161,15 +161,15 @@ def test_a_candidate_that_loses_is_not_used(
 ) -> None:
     """Matches to learn from are played by the best evaluation against itself."""
     used: list[list[float]] = []
-    record = LessonTable.record
+    record = SelfPlay.record
 
-    def recorded(table: LessonTable, *arguments: Any) -> Lesson | None:
+    def recorded(table: SelfPlay, *arguments: Any) -> Episode | None:
         used.append([float(np.abs(player.game.weights).sum()) for player in table.players])
         return record(table, *arguments)
 
     learner.evaluation = linear_evaluation(learner.evaluation.weights + 0.1, 0.0)
-    monkeypatch.setattr(LessonTable, "record", recorded)
-    monkeypatch.setattr(LessonTable, "compare", lambda *arguments: (0.0, 16))
+    monkeypatch.setattr(SelfPlay, "record", recorded)
+    monkeypatch.setattr(SelfPlay, "compare", lambda *arguments: (0.0, 16))
     until(learner, root, lambda: learner.generations >= 2)
     assert learner.accepted == 0
     assert {first == second == used[0][0] > 0 for first, second in used} == {True}
@@ -186,12 +186,12 @@ def test_points_count_by_the_nodes_that_they_took(
 ) -> None:
     """A candidate that searches twice as much at the same depth has to win twice as many."""
 
-    def compare(table: LessonTable, *arguments: object) -> tuple[float, int]:
+    def compare(table: SelfPlay, *arguments: object) -> tuple[float, int]:
         for player, nodes in zip(table.players, (1e6, spent * 1e6), strict=True):
             player.work.counts[EXPANSIONS] += int(nodes)
         return points, 16
 
-    monkeypatch.setattr(LessonTable, "compare", compare)
+    monkeypatch.setattr(SelfPlay, "compare", compare)
     stop = np.zeros(1, np.uint8)
     learner.run(root, stop, lambda: stop.fill(1))
     assert (learner.generations, learner.accepted) == (1, better)
@@ -225,7 +225,7 @@ def test_matches_keep_their_pace(learner: Learner, root: NDArray[np.uint64], mon
         n, result = play_match(*arguments)
         return int(n), int(result)
 
-    monkeypatch.setattr(lessons, "play_match", played)
+    monkeypatch.setattr(episodes, "play_match", played)
     monkeypatch.setattr(learning, "FEWEST_MATCHES", 40)
     monkeypatch.setattr(pace, "EARLY_SECONDS", 0.0)
     stop = np.zeros(1, np.uint8)
@@ -239,16 +239,16 @@ def test_stopped_learning_goes_on(
     learner: Learner, root: NDArray[np.uint64], monkeypatch: pytest.MonkeyPatch, phase: str
 ) -> None:
     """However short each call is, an evaluation comes in the end: matches recorded and trial matches add up."""
-    original, calls = getattr(LessonTable, phase), []
+    original, calls = getattr(SelfPlay, phase), []
 
-    def interrupted(table: LessonTable, root: NDArray[np.uint64], depth: int, *rest: Any) -> object:
+    def interrupted(table: SelfPlay, root: NDArray[np.uint64], depth: int, *rest: Any) -> object:
         *pairs, stop = rest
         calls.append(pairs)
         found = original(table, root, depth, *(min(3, n) for n in pairs), stop)
         stop[0] |= len(calls) % 40 == 0 if phase == "record" else pairs[0] > 3
         return found
 
-    monkeypatch.setattr(LessonTable, phase, interrupted)
+    monkeypatch.setattr(SelfPlay, phase, interrupted)
     runs = 0
     while not learner.generations:
         stop, before = np.zeros(1, np.uint8), learner.evaluation
@@ -266,7 +266,7 @@ def test_network_comes_with_positions_enough(
     """Linear evaluations before, and no other ones after it. One of earlier matches waits for as many positions."""
     monkeypatch.setattr(learning, "FIRST_NETWORK", 4000)
     monkeypatch.setattr(learning, "GROWTH", 0.0)
-    monkeypatch.setattr(LessonTable, "compare", lambda *arguments: (16.0, 16))
+    monkeypatch.setattr(SelfPlay, "compare", lambda *arguments: (16.0, 16))
     found: list[bool] = []
     kept: list[int] = []
     trained = Trainer.trained
@@ -299,6 +299,6 @@ def test_nothing_can_be_learnt_without_ends(
     learner: Learner, root: NDArray[np.uint64], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Learning gives up where no match ends."""
-    monkeypatch.setattr(LessonTable, "record", lambda *arguments: None)
+    monkeypatch.setattr(SelfPlay, "record", lambda *arguments: None)
     learner.run(root, np.zeros(1, np.uint8))
     assert (learner.matches, learner.generations) == (0, 0)

@@ -14,7 +14,7 @@ from agent.search.choosing import preparation as preparing
 from agent.search.choosing.preparation import Preparation
 from agent.search.engine import StopFlag
 from agent.search.learning import learner as learning
-from agent.search.learning.lessons import Lesson, LessonTable
+from agent.search.learning.episodes import Episode, SelfPlay
 from agent.search.learning.memory import MemoryEntry, SheetMemory, Store
 from games import rulesheets
 from games.gdl.running.machine import CircuitMachine
@@ -84,19 +84,19 @@ def test_matches_too_short_for_a_generation_add_up(
     machine: CircuitMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is recorded in each adds up, until there is enough for an evaluation."""
-    record = LessonTable.record
+    record = SelfPlay.record
 
-    def record_some(table: LessonTable, root: Any, depth: int, stop: StopFlag) -> Lesson | None:
-        lesson = record(table, root, depth, stop)
-        recorded.append(lesson)
+    def record_some(table: SelfPlay, root: Any, depth: int, stop: StopFlag) -> Episode | None:
+        episode = record(table, root, depth, stop)
+        recorded.append(episode)
         flag[0] |= stop[0] | (len(recorded) >= 40)
         stop[0] = flag[0]
-        return lesson
+        return episode
 
-    monkeypatch.setattr(LessonTable, "record", record_some)
+    monkeypatch.setattr(SelfPlay, "record", record_some)
     found: list[tuple[int, int]] = []
     for _ in range(2):
-        recorded: list[Lesson | None] = []
+        recorded: list[Episode | None] = []
         flag = np.zeros(1, np.uint8)
         preparation = Preparation(machine, 0, threads=1, seed=1, memory=memory_of(machine, tmp_path))
         preparation.run(machine.initial(), 1000.0, flag, trial=False)

@@ -77,8 +77,8 @@ def _fit_priors(
     rows = chosen[numbers > 1]
     sizes = numbers[numbers > 1]
     if len(rows) == 0:
-        return np.zeros(priors.N_FEATURES)
-    described = np.zeros((int(sizes.sum()), priors.N_FEATURES))
+        return np.zeros(priors.N_COUNTS)
+    described = np.zeros((int(sizes.sum()), priors.N_COUNTS))
     lister = MoveLister(variant)
     cursor = 0
     boards = np.zeros((N_BOARDS, WORDS), np.uint64)
@@ -93,7 +93,7 @@ def _fit_priors(
     begin = np.r_[0, np.cumsum(sizes)[:-1]]
     scale = described.std(axis=0) + 1e-9
     described /= scale
-    weights = np.zeros(priors.N_FEATURES)
+    weights = np.zeros(priors.N_COUNTS)
     for _ in range(steps):
         scores = described @ weights
         scores -= np.repeat(np.maximum.reduceat(scores, begin), sizes)

@@ -1,4 +1,4 @@
-"""Matches of shallow searches, and the lesson of each: some positions and how the match went on.
+"""Matches of shallow searches, and the episode of each: some positions and how the match went on.
 
 Targets are lambda-returns of TD(lambda) (Sutton 1988), as the values of later positions vary less than results.
 """
@@ -30,7 +30,7 @@ LAMBDA = 0.8
 """Share of later positions, beyond the next one, in a position's target."""
 
 
-class Lesson(NamedTuple):
+class Episode(NamedTuple):
     """Some positions of a match."""
 
     states: NDArray[np.uint64]
@@ -43,7 +43,7 @@ class Lesson(NamedTuple):
     """Length of the match."""
 
 
-class LessonTable:
+class SelfPlay:
     """One thread's pair of players."""
 
     def __init__(self, machine: CircuitMachine, features: Features, seed: int, zobrist: NDArray[np.uint64]) -> None:
@@ -69,14 +69,14 @@ class LessonTable:
         n, result = play_match(*games, root.copy(), depth, opening, random, self._rng, *written, stop)
         return int(n), int(result)
 
-    def record(self, root: NDArray[np.uint64], depth: int, stop: StopFlag) -> Lesson | None:
-        """Plays a match from a packed state, with some random moves; returns its lesson, or None if it did not end."""
+    def record(self, root: NDArray[np.uint64], depth: int, stop: StopFlag) -> Episode | None:
+        """Plays a match from a packed state, with some random moves; returns its episode, or None if it did not end."""
         opening = int(self._random.integers(0, OPENING + 1))
         n, result = self.play(0, root, depth, opening, RANDOM_MOVES, stop)
         if stop[0] or result == NO_RESULT or n == 0:
             return None
         targets = _returns(self._scores[:n], result)
-        return Lesson(self._states[:n].copy(), self._movers[:n].copy(), targets, opening + n)
+        return Episode(self._states[:n].copy(), self._movers[:n].copy(), targets, opening + n)
 
     def compare(self, root: NDArray[np.uint64], depth: int, pairs: int, stop: StopFlag) -> tuple[float, int]:
         """Returns the points of player 1 against player 0 in pairs of matches with the same opening, and their

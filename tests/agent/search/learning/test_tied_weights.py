@@ -12,7 +12,7 @@ from agent.search.evaluation import fit
 from agent.search.evaluation.network import linear_evaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
-from agent.search.learning.ties import Ties, symmetries_of, views_of
+from agent.search.learning.tied_weights import TiedWeights, symmetries_of, views_of
 from games.gdl.running.batches import facts_in
 from tests.agent.search.features import features_of
 from tests.agent.search.stopping import StopWhen
@@ -28,11 +28,11 @@ def test_images_of_states_are_worth_as_much(own: Compile, name: str, at_most: fl
     features = features_of(machine)
     # Random play does not show the blockers of all images.
     features = replace(features, blocked_first=np.zeros_like(features.first), blocker=features.blocker[:0])
-    ties = Ties(features, symmetries)
-    assert ties.n < at_most * features.n
-    assert ties.odd
-    weights = ties.expand(np.random.default_rng(1).normal(size=ties.n))
-    assert ties.mean(weights) == pytest.approx(ties.mean(ties.expand(ties.mean(weights))), abs=1e-5)
+    tied = TiedWeights(features, symmetries)
+    assert tied.n < at_most * features.n
+    assert tied.odd
+    weights = tied.expand(np.random.default_rng(1).normal(size=tied.n))
+    assert tied.mean(weights) == pytest.approx(tied.mean(tied.expand(tied.mean(weights))), abs=1e-5)
     # Pairs that random play shows on one side only have no image.
     weights[features.n_single :] = 0
     facts = facts_in(machine.random_matches(64, 1).states, n)
@@ -52,21 +52,21 @@ def test_tied_features_are_added_up(own: Compile) -> None:
     """Shared weights and those of all features give a state the same value."""
     machine = own("breakthrough")
     features = features_of(machine)
-    ties = Ties(features, symmetries_of(machine))
+    tied = TiedWeights(features, symmetries_of(machine))
     assert len(features.pair)
-    assert 0 < ties.n_single < ties.n
-    weights = np.random.default_rng(2).normal(size=ties.n)
+    assert 0 < tied.n_single < tied.n
+    weights = np.random.default_rng(2).normal(size=tied.n)
     x = features.of(facts_in(machine.random_matches(8, 1).states, features.n_fluents))
-    assert ties.reduce(x) @ weights == pytest.approx(x @ ties.expand(weights), abs=1e-3)
+    assert tied.reduce(x) @ weights == pytest.approx(x @ tied.expand(weights), abs=1e-3)
 
 
 def test_without_symmetries_all_weights_are_free(own: Compile) -> None:
     features = features_of(own("breakthrough"))
-    ties = Ties(features, [])
-    assert (ties.n, ties.n_single, ties.odd) == (features.n, features.n_single, False)
+    tied = TiedWeights(features, [])
+    assert (tied.n, tied.n_single, tied.odd) == (features.n, features.n_single, False)
     weights = np.arange(features.n, dtype=np.float64)
-    assert (ties.expand(ties.mean(weights)) == weights).all()
-    assert (ties.patterns(features.patterns) == features.patterns).all()
+    assert (tied.expand(tied.mean(weights)) == weights).all()
+    assert (tied.patterns(features.patterns) == features.patterns).all()
 
 
 def test_features_that_many_fluents_share_are_seen_as_they_are(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,10 +85,10 @@ def test_what_is_its_own_opposite_counts_for_nothing(own: Compile) -> None:
     swap = next(one for one in symmetries_of(machine) if one.roles.tolist() == [1, 0])
     still = [f for f in range(features.n_fluents) if swap.fluents[f] == f]
     facing = type(swap)(np.arange(features.n_fluents), swap.moves, swap.roles, swap.used)
-    ties = Ties(features, [facing])
+    tied = TiedWeights(features, [facing])
     assert not still
-    assert ties.n_single == 0
-    assert not ties.expand(np.ones(ties.n)).any()
+    assert tied.n_single == 0
+    assert not tied.expand(np.ones(tied.n)).any()
 
 
 def test_learner_keeps_to_the_symmetries(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_learner_keeps_to_the_symmetries(own: Compile, monkeypatch: pytest.Monke
     machine = own("connect_four")
     features = features_of(machine)
     symmetries = symmetries_of(machine)
-    ties = Ties(features, symmetries)
+    tied = TiedWeights(features, symmetries)
     start = linear_evaluation(np.random.default_rng(1).normal(size=features.n), 0.7)
     learner = Learner(machine, features, start, seed=1, symmetries=symmetries)
     with StopWhen(lambda: learner.accepted >= 1) as stop:
@@ -106,5 +106,5 @@ def test_learner_keeps_to_the_symmetries(own: Compile, monkeypatch: pytest.Monke
     found = learner.evaluation
     assert found.bias == 0
     assert found.weights.any()
-    assert found.weights == pytest.approx(ties.expand(ties.mean(found.weights)), abs=1e-4)
+    assert found.weights == pytest.approx(tied.expand(tied.mean(found.weights)), abs=1e-4)
     assert learner.experience.facts.shape == (len(learner.experience.targets), features.n_fluents)

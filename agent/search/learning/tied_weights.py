@@ -22,7 +22,7 @@ SECONDS = 1.0
 """Limit on CPU time of that search."""
 
 
-class Ties:
+class TiedWeights:
     """Features with a common weight, possibly of opposite sign."""
 
     def __init__(self, features: Features, symmetries: Sequence[Symmetry]) -> None:
