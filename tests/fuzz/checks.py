@@ -5,12 +5,13 @@ Each returns what became of the input, in one word; what must not be is an `Asse
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import pickle
 from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 from agent.errors import InputError
 from agent.lab.tournament.log import MatchLog
@@ -42,6 +43,7 @@ from protocol.messages import (
     parse,
     render,
 )
+from tests.agent.search.learning.remembering import same
 
 REPLIES: tuple[Reply, ...] = (Status("a b\n(c"), Ready(), Busy(), Done(), Aborted(), MoveReply(("mark", "1", "2")))
 
@@ -136,13 +138,16 @@ DIGEST = f"{'0' * 16}-{'1' * 16}"
 
 
 def check_memory(folder: Path, text: bytes) -> str:
-    """An entry of the memory, with the right checksum where it has none: used, or ignored."""
-    if not text.startswith(b"#"):
-        text = hashlib.sha256(text).hexdigest().encode() + b"\n" + text
-    (folder / f"{DIGEST}{SUFFIX}").write_bytes(text)
+    """An entry of the memory, written as `inputs.entries` does, or anything else: used, or ignored."""
+    path = folder / f"{DIGEST}{SUFFIX}"
+    try:
+        with path.open("wb") as file:
+            np.savez(file, **{name: np.array(value, kind) for name, (kind, value) in json.loads(text).items()})
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError, SyntaxError):
+        path.write_bytes(text)
     store = Store(folder)
     entry = store.read(DIGEST)
-    assert entry == store.read_relative(DIGEST.partition("-")[0])
+    assert same(entry, store.read_relative(DIGEST.partition("-")[0]))
     if entry is None:
         return "ignored"
     memory, fluents = _memory(store)

@@ -126,17 +126,16 @@ def records() -> list[bytes]:
 
 
 def entries() -> list[bytes]:
-    """Entries of the memory, without their checksums, and one with."""
-    keys = [f"{key:016x}" for key in (0, 7, 1 << 63, (1 << 64) - 1)]
-    entry = {
-        **{"version": VERSION, "rules": DIGEST, "generations": 3, "matches": 100, "points": 1.5, "trials": 2},
-        **{"variants": {"guided": [0.5, 1]}, "rows": dict.fromkeys(keys, "AACgPw==")},
-        **{"base": "AAAAAA==", "outputs": "AAAAvwAAAL8AAAC/"},
-        "positions": {"keys": keys, "facts": "AQID", "movers": "AAEC", "targets": "AAD//wEA", "fresh": 2},
+    """Entries of the memory: each array's type and content."""
+    keys = [0, 7, 1 << 63, (1 << 64) - 1]
+    entry: dict[str, tuple[str, object]] = {
+        **{"version": ("i8", VERSION), "rules": ("U", DIGEST), "keys": ("u8", keys), "rows": ("f4", [[0.25]] * 4)},
+        **{"base": ("f4", [0.0]), "outputs": ("f4", [[-0.5]] * 3), "counts": ("i8", [3, 100, 2, 2])},
+        **{"points": ("f8", 1.5), "fluents": ("u8", keys), "facts": ("u1", [[1], [2], [3]])},
+        **{"movers": ("u1", [0, 1, 2]), "targets": ("u2", [0, 65535, 1])},
     }
-    empty = {"keys": [], "facts": "", "movers": "", "targets": "", "fresh": 0}
-    texts = [json.dumps(data).encode() for data in (entry, {**entry, "positions": empty})]
-    return [*texts, b"#" + texts[0]]
+    empty = {"fluents": ("u8", []), "facts": ("u1", [[]]), "movers": ("u1", [1]), "targets": ("u2", [1])}
+    return [json.dumps(data).encode() for data in (entry, {**entry, **empty})]
 
 
 def logs() -> list[bytes]:

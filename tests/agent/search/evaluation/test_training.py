@@ -11,7 +11,7 @@ from agent.search.evaluation import fit, training
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.network import LOGIT, MOVERS, NetworkEvaluation, linear_evaluation
 from agent.search.evaluation.training import Trainer, patterns_of
-from agent.search.learning.ties import symmetries_of, views_of
+from agent.search.learning.tied_weights import symmetries_of, views_of
 from agent.search.pvs.workspace import NOBODY, ROOT
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
