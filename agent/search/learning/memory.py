@@ -326,9 +326,10 @@ def _pair_key(keys: Sequence[int], pair: Sequence[int]) -> int:
 
 def _decode(path: Path, digest: str) -> MemoryEntry:
     """Raises `Exception` for anything but an entry of these rules."""
-    content = path.read_bytes()
-    with np.load(io.BytesIO(content)) as file:
-        if max(len(content), sum(part.file_size for part in file.zip.infolist())) > MAX_FILE:
+    if path.stat().st_size > MAX_FILE:
+        raise ValueError("too large")
+    with np.load(io.BytesIO(path.read_bytes())) as file:
+        if sum(part.file_size for part in file.zip.infolist()) > MAX_FILE:
             raise ValueError("too large")
         if file["version"] != VERSION or file["rules"] != digest:
             raise ValueError("of another version, or of other rules")

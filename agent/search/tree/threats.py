@@ -61,7 +61,7 @@ class _Rows(NamedTuple):
 
 
 class _View(NamedTuple):
-    """What is known of some positions."""
+    """Legal moves, ends and threats of some positions."""
 
     legal: NDArray[np.bool_]
     """(n, moves of all roles)"""
@@ -154,11 +154,11 @@ class _Threat:
     idle: int
     """The attacker's only move."""
     replies: list[int]
-    """Those to look at first, numbered over all roles."""
+    """Those to look at next, numbered over all roles."""
     legal: list[int]
     """All replies, to look at once the others have lost."""
     complete: bool = False
-    """Whether they are looked at."""
+    """Whether all were looked at."""
     open: set[bytes] = field(default_factory=set)
     """States after a reply that are not won yet."""
 
@@ -226,6 +226,8 @@ class ThreatSearch:
                 if position.won < 0:
                     threat.open.add(position.state.tobytes())
                     position.reached.append(threat)
+            for threat in threats:
+                threat.complete = threat.replies is threat.legal
             threats = [further for threat in threats for further in self._settle(threat)]
 
     def _settle(self, threat: _Threat) -> list[_Threat]:
@@ -234,8 +236,9 @@ class ThreatSearch:
         if threat.open or position.won >= 0:
             return []
         if not threat.complete:
-            threat.complete, threat.replies = True, threat.legal
-            return [threat]
+            # It may be waiting for them already.
+            waits, threat.replies = threat.replies is threat.legal, threat.legal
+            return [] if waits else [threat]
         position.won = threat.move
         found = []
         for earlier in position.reached:

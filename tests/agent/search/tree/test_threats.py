@@ -10,7 +10,7 @@ import pytest
 from agent.search.engine import Limit
 from agent.search.tree.decisive.finding import find_decisive_moves
 from agent.search.tree.engine import TreeSearch
-from agent.search.tree.threats import Threats, ThreatSearch
+from agent.search.tree.threats import Threats, ThreatSearch, _Position, _Threat
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from tests.agent.search.thinking import opinions_of
@@ -58,6 +58,20 @@ def test_a_win_by_threats_is_played_out() -> None:
                 state = machine.next(state, ["noop", chance.choice(machine.legal(state, 1))])
         assert machine.goal(state, 0) == 100
         assert plies <= 6
+
+
+def test_a_threat_wins_only_after_all_replies_were_looked_at() -> None:
+    """However often it is found meanwhile that the first ones lose."""
+    machine = own_machine("five_in_a_row")
+    search = searched(machine, machine.initial())
+    there = _Position(search.state)
+    threat = _Threat(there, 3, search.state, 0, [1], [1, 2])
+    assert search._settle(threat) == [threat]
+    assert search._settle(threat) == []
+    assert there.won < 0
+    threat.complete = True
+    assert search._settle(threat) == []
+    assert there.won == 3
 
 
 @pytest.mark.parametrize(
