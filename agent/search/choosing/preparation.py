@@ -16,10 +16,9 @@ from agent.search.choosing.guided_playouts import gain_by_averages
 from agent.search.choosing.recollection import Recollection
 from agent.search.choosing.trials import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials
 from agent.search.engine import StopFlag, limited
-from agent.search.evaluation import fit
-from agent.search.evaluation.features import Features, find_features
+from agent.search.evaluation.features import MAX_FLUENTS, Features, find_features
 from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
-from agent.search.learning.first_evaluation import fit_fluents, fit_patterns
+from agent.search.learning.first_evaluation import imitate_random_play
 from agent.search.learning.learner import Learner
 from agent.search.learning.memory import SheetMemory
 from agent.search.learning.tied_weights import symmetries_of
@@ -78,7 +77,6 @@ class Preparation:
         self._threads = threads
         self._team = team
         self._random = Random(seed)
-        self._trainer: fit.EvaluationTrainer | None = None
         self._learner: Learner | None = None
         self._lock = threading.Lock()
         self.features: Features | None = None
@@ -95,7 +93,7 @@ class Preparation:
             machine, self._alpha_beta_for_trials, self._tree_for_trials, threads=threads, random=self._random
         )
         # Weights of patterns have no keys.
-        known = memory if len(machine.game.fluents) <= fit.MAX_FLUENTS else None
+        known = memory if len(machine.game.fluents) <= MAX_FLUENTS else None
         self._recollection = Recollection(known, self.trials)
         self._improved = 0
         """Number of `improve`'s steps."""
@@ -188,7 +186,7 @@ class Preparation:
                 return False
             root = self._machine.initial()
             self._recall()
-            self._fit(root, FIT_SHARE * min(seconds, MOST_FIT_SECONDS / FIT_SHARE), stop)
+            self._fit(FIT_SHARE * min(seconds, MOST_FIT_SECONDS / FIT_SHARE), stop)
             learner = self._learner
             if learner is None:
                 return bool(stop[0])
@@ -232,7 +230,7 @@ class Preparation:
         begin = time.monotonic()
         if self._learner is None:
             self._recall()
-        self._fit(state, FIT_SHARE * seconds, stop)
+        self._fit(FIT_SHARE * seconds, stop)
         if self._learner is None or stop[0]:
             return
         end = begin + FIT_SHARE * seconds
@@ -337,32 +335,17 @@ class Preparation:
         self._recollection.drop()
         return True
 
-    def _fit(self, state: State, seconds: float, stop: StopFlag) -> None:
-        """Fits the first evaluation to random play."""
+    def _fit(self, seconds: float, stop: StopFlag) -> None:
+        """Sets the first evaluation by random play."""
         if self._learner is not None:
             return
         end = time.monotonic() + seconds
-        large = len(self.searched.game.fluents) > fit.MAX_FLUENTS
-        start = None
-        if not large:
-            # Kept when stopped, to continue later.
-            self._trainer = self._trainer or fit.EvaluationTrainer(self.searched, self._random.getrandbits(63))
-            start = fit_fluents(self._trainer, self._root(state), end, stop)
-            if start is None:
-                if not stop[0]:
-                    self.suits = False
-                return
-            self._trainer = None
         features = find_features(self.searched, self._random.getrandbits(63))
-        weights = np.zeros(features.n)
-        if start is not None:
-            weights[: len(start.weights)] = start.weights
-        learner = self._make_learner(features, linear_evaluation(weights, 0.0 if start is None else start.bias))
-        if start is None:
-            fit_patterns(self.searched, learner, self._random, end, stop)
-            if stop[0]:
-                return
-        self.features, self._learner = features, learner
+        learner = self._make_learner(features, linear_evaluation(np.zeros(features.n), 0.0))
+        if imitate_random_play(self.searched, learner, self._random, end, stop):
+            self.features, self._learner = features, learner
+        else:
+            self.suits = False
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
         assert self._learner is not None

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.evaluation import fit, pairs
+from agent.search.evaluation import pairs
 from agent.search.evaluation.pairs import Pairs
 from games.gdl.running.batches import facts_in
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms, GateProgram, gates_of
@@ -25,6 +25,8 @@ from games.gdl.running.machine import CircuitMachine
 from games.gdl.structure.rivals import find_rivals
 from games.machine import Term
 
+MAX_FLUENTS = 1500
+"""Limit on fluents with a weight each: the time of a fit grows with the third power."""
 MIN_FACTS, MAX_FACTS = 3, 7
 """Smallest and largest conjunction considered: smaller ones are too common."""
 MISSING = 2
@@ -69,7 +71,7 @@ class Features:
     n_fluents: int
     shares: NDArray[np.float32] | None
     """(fluents, patterns) whether a fact matches a pattern. None where each fluent has a weight of its own (up to
-    `fit.MAX_FLUENTS`)."""
+    `MAX_FLUENTS`)."""
     first: NDArray[np.int32]
     fact: NDArray[np.int32]
     blocked_first: NDArray[np.int32]
@@ -153,7 +155,7 @@ def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArra
     own = len(sets) <= MAX_OWN_WEIGHTS
     members: dict[tuple[object, ...], list[int]] = {}
     column = np.zeros((len(sets), MISSING), np.int32)
-    shares = _shares(fluents) if n > fit.MAX_FLUENTS else None
+    shares = _shares(fluents) if n > MAX_FLUENTS else None
     count = before = n if shares is None else shares.shape[1]
     shared: dict[tuple[object, ...], int] = {}
     for c, chosen in enumerate(sets):
@@ -176,12 +178,12 @@ def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArra
     last = count + len(threats)
     total = last + len(pair)
     patterns = np.zeros((total, total), np.float32)
-    patterns[:before, :before] = fit.shared_patterns(fluents) if shares is None else np.identity(before)
+    patterns[:before, :before] = shared_patterns(fluents) if shares is None else np.identity(before)
     for group in members.values():
         if len(group) > 1:
             patterns[np.ix_(group, group)] += 1
     if len(threats):
-        patterns[count:last, count:last] = fit.shared_patterns([fluents[f] for f in threats])
+        patterns[count:last, count:last] = shared_patterns([fluents[f] for f in threats])
     patterns[last:, last:] = pairs.shared_patterns(fluents, pair)
     return Features(
         n,
@@ -197,6 +199,26 @@ def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArra
     )
 
 
+def shared_patterns(fluents: Sequence[Term]) -> NDArray[np.float32]:
+    """Returns (fluents, fluents) the number of patterns that two facts share.
+
+    A pattern is a relation with none, one or two arguments given; one of a single fact does not count.
+    """
+    members: dict[tuple[object, ...], list[int]] = {}
+    for index, fluent in enumerate(fluents):
+        if not isinstance(fluent, tuple):
+            continue
+        arguments = list(enumerate(fluent[1:], 1))
+        for size in range(min(3, len(arguments))):
+            for chosen in combinations(arguments, size):
+                members.setdefault((fluent[0], len(fluent), *chosen), []).append(index)
+    shared = np.zeros((len(fluents), len(fluents)), np.float32)
+    for group in members.values():
+        if len(group) > 1:
+            shared[np.ix_(group, group)] += 1
+    return shared
+
+
 def _shares(fluents: Sequence[Term]) -> NDArray[np.float32]:
     """Returns `Features.shares`: patterns are relations with up to two arguments given; the largest ones."""
     members: dict[tuple[object, ...], list[int]] = {}
@@ -206,7 +228,7 @@ def _shares(fluents: Sequence[Term]) -> NDArray[np.float32]:
         for size in range(min(3, len(arguments) + 1)):
             for chosen in combinations(arguments, size):
                 members.setdefault((*relation, *chosen), []).append(index)
-    largest = sorted(members.values(), key=len, reverse=True)[: fit.MAX_FLUENTS]
+    largest = sorted(members.values(), key=len, reverse=True)[:MAX_FLUENTS]
     shares = np.zeros((len(fluents), len(largest)), np.float32)
     for column, group in enumerate(largest):
         shares[group, column] = 1

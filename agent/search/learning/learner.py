@@ -2,9 +2,9 @@
 
 Policy iteration: the search plays against itself, a candidate is fitted to these matches, and replaces the evaluation
 if it wins more points for its nodes against it. At first candidates are linear, with a prior centred on the
-evaluation; facts that match a pattern share a part of their weight. The fit to random play (`agent.search.evaluation`)
-is the first evaluation. A network needs far more matches, and goes on to learn where a linear evaluation has learnt
-all that it can express (see docs/experiments.md).
+evaluation; facts that match a pattern share a part of their weight. The fit to random play (`first_evaluation`) comes
+first. A network needs far more matches, and goes on to learn where a linear evaluation has learnt all that it can
+express (see docs/experiments.md).
 """
 
 from __future__ import annotations
@@ -175,11 +175,12 @@ class Learner:
         """Mean length of the matches; None before the first one."""
         return self._plies / self.matches if self.matches else None
 
-    def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64], stop: StopFlag) -> None:
-        """Fits the evaluation to results (n), 0..1 for role 0, of packed states (n, words), unless stopped."""
-        fitted = self._fit(self._inputs(states), results, stop)
-        if fitted is not None:
-            self.evaluation = fitted
+    def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64]) -> None:
+        """Fits the evaluation to results (n), 0..1 for role 0, of the last packed states (n, words) that are not too
+        many. Cannot be stopped."""
+        fitted = self._fit(self._inputs(states[-self._kept :]), results[-self._kept :], np.zeros(1, np.uint8))
+        assert fitted is not None
+        self.evaluation = fitted
 
     @property
     def experience(self) -> Experience:

@@ -6,7 +6,6 @@ import numpy as np
 
 from agent.search.evaluation.features import find_features
 from agent.search.evaluation.network import linear_evaluation
-from agent.search.evaluation.sampling import add_normal_equations
 from agent.search.evaluation.training import Trainer
 from agent.search.learning.selfplay import play_match
 from agent.search.pvs.analysis import PvsAnalyser
@@ -16,9 +15,6 @@ from games.gdl.running.machine import CircuitMachine
 def warm_kernels(machine: CircuitMachine) -> None:
     """Compiles the kernels of alpha-beta and of learning in this process, or loads them from the cache."""
     root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
-    n, roles = len(machine.game.fluents), len(machine.roles)
-    goals, gram, moments = np.zeros((64, roles), np.float32), np.zeros((n, n), np.int64), np.zeros((n, roles))
-    add_normal_equations(np.zeros((n, 1), np.uint64), goals, gram, moments)
     features = find_features(machine, 1)
     searcher = PvsAnalyser(machine, features, megabytes=1).searchers[0]
     searcher.analyse(root, stop, lambda verdict: None, 2)

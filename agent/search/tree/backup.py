@@ -200,6 +200,9 @@ def add_results(role_start, tree, lanes, which, parameters):
         for role in range(tree.stats.shape[1]):
             goal = lanes.lane_goals[lane, role]
             descents.sums[descent, role] += goal
+            lanes.moments[0, role] += 1.0
+            lanes.moments[1, role] += goal
+            lanes.moments[2, role] += goal * goal
             edge = lanes.edge[match, lane, role]
             if edge >= 0:
                 tree.edge[edge].visits += 1

@@ -122,7 +122,6 @@ class TreeSearch(Engine):
             self._parameters,
             enumeration=enumeration,
             lines=self.lines,
-            random=self._random,
         )
         self._moves = [move for moves in machine.game.moves for move in moves]
         self._choice_seed = Random(seed).getrandbits(63)
@@ -175,9 +174,7 @@ class TreeSearch(Engine):
         root = int(self._tree.counts[ROOT])
         if self._tree.stats["n_edges"][root, self._role] == 0:
             return
-        if not self._scheduler.exploration_scaled:
-            report(self._opinion())
-            self._scheduler.scale_exploration(stop)
+        report(self._opinion())
         end = None if limit.nodes is None else int(self._tree.counts[N_PLAYOUTS]) + limit.nodes
         while self._search_with_all_threads(stop, report, end):
             forget_least_visited(self._tree)
@@ -316,4 +313,3 @@ def warm_kernels(machine: CircuitMachine) -> None:
     breadth = BreadthFirst(machine, 1 << 16)
     breadth.begin(machine.initial())
     breadth.run(np.zeros(1, np.uint8), 64)
-    engine._scheduler.scale_exploration(np.zeros(1, np.uint8))

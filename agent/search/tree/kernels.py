@@ -18,7 +18,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.evaluation.sampling import MAX_PLIES
 from agent.search.tree.backup import collect
 from agent.search.tree.decisive.kernels import find_decisive
 from agent.search.tree.expansion import grow
@@ -28,6 +27,7 @@ from agent.search.tree.workspace import (
     DESCENTS,
     FIRST_START,
     HELD,
+    MAX_PLIES,
     N_FREE,
     N_STARTS,
     PLAYOUT_TIME,

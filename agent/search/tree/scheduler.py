@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from random import Random
 
 import numpy as np
 
 from agent.search.engine import StopFlag
-from agent.search.evaluation.sampling import in_lanes, make_sampling_workspace, play_batch
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.kernels import search
@@ -22,11 +20,11 @@ EXPLORATION = 0.55
 """Exploration weight per standard deviation of a role's goals in random play (0.5 for win or loss). Twice as much lost
 in most games (see docs/experiments.md)."""
 
-EXPLORATION_RANGE = (0.1, 0.7)
-"""Bounds of the exploration weight."""
+LEAST_EXPLORATION = 0.1
+"""Least exploration weight."""
 
-FEWEST_GOALS = 32
-"""Fewest finished random matches to measure the deviation of goals."""
+FEWEST_PLAYOUTS = 32
+"""Fewest finished playouts to measure the deviation of goals."""
 
 SLICE_SECONDS = 0.03
 """Running time of a kernel before it returns to Python, where opinions are reported."""
@@ -54,7 +52,6 @@ class Scheduler:
         *,
         enumeration: BreadthFirst | None,
         lines: BestLines,
-        random: Random,
     ) -> None:
         self._machine = machine
         self._tree = tree
@@ -62,7 +59,6 @@ class Scheduler:
         self._parameters = parameters
         self._enumeration = enumeration
         self._lines = lines
-        self._random = random
         self._budgets = [FIRST_BUDGET] * len(workspaces)
         """Playouts of each thread's next slice of tree search."""
         self._enumeration_budget = FIRST_BUDGET
@@ -71,22 +67,16 @@ class Scheduler:
         self._enumerating = False
         self._slices_for_tree = 0.0
         """Slices that a single thread owes the tree."""
-        self.exploration_scaled = False
+        self._scaled = False
         """Whether the exploration weights suit the game."""
 
-    def scale_exploration(self, stop: StopFlag) -> None:
-        """Sets the exploration weights by the deviation of goals in 64 playouts, unless stopped.
-
-        That is fast enough for the very short clocks of trial matches.
-        """
-        machine = self._machine
-        workspace = make_sampling_workspace(machine.programs, self._random.getrandbits(63))
-        _, ended, _ = play_batch(machine.programs, workspace, machine.pack(machine.initial())[None, :], stop)
-        goals = workspace.goals[in_lanes(int(ended))].astype(np.float64)
-        if stop[0] or len(goals) < FEWEST_GOALS:
-            return
-        self._parameters.exploration[:] = np.clip(EXPLORATION * goals.std(axis=0), *EXPLORATION_RANGE)
-        self.exploration_scaled = True
+    def _scale_exploration(self) -> None:
+        """Sets the exploration weights once, by the deviation of the goals of the first playouts."""
+        number, sums, squares = np.sum([workspace.moments for workspace in self._workspaces], axis=0)
+        if number[0] >= FEWEST_PLAYOUTS:
+            deviation = np.sqrt(np.maximum(0.0, squares / number - (sums / number) ** 2))
+            self._parameters.exploration[:] = np.maximum(LEAST_EXPLORATION, EXPLORATION * deviation)
+            self._scaled = True
 
     def enumerate_from(self, state: State) -> None:
         """Restarts the enumeration of a one-player game from a new root; does nothing in other games."""
@@ -107,6 +97,8 @@ class Scheduler:
             budget = self._budgets[thread] if most is None else min(FIRST_BUDGET, most)
             done = search(self._machine.programs, self._tree, self._workspaces[thread], self._parameters, stop, budget)
             self._budgets[thread] = _next_budget(budget, done, time.monotonic() - begin)
+            if not self._scaled:
+                self._scale_exploration()
 
     def _enumerates_now(self, thread: int) -> bool:
         if self._enumeration is None or not self._enumerating or thread != len(self._workspaces) - 1:

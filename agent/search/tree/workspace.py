@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.evaluation.sampling import MAX_PLIES
 from agent.search.tree.decisive.kernels import DecisiveMoves, DecisiveWorkspace, new_decisive_workspace
 from agent.search.tree.store import Candidates, new_candidates
 from games.bits.words import aligned_words
@@ -16,6 +15,8 @@ from games.gdl.running.kernels import ALL
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 from games.gdl.running.playouts import MoveWorkspace, new_move_workspace
 
+MAX_PLIES = 4096
+"""Limit on the plies of a playout; the goals of one that is cut off count as they stand."""
 MAX_DEPTH = 500
 """Longest path in the tree, which bounds memory. No power of 2: the same step of all paths would compete for the same
 few cache lines."""
@@ -159,6 +160,8 @@ class SearchWorkspace(NamedTuple):
     """(1) its goal (0..1), -1 before there is one."""
     playout_counts: NDArray[np.float64]
     """(2) finished playouts and their plies; they start with one of 20 plies."""
+    moments: NDArray[np.float64]
+    """(3, roles) number of finished playouts, sum of their goals (0..1), and of the squares."""
     goals: NDArray[np.float64]
     """(roles) goals of one match, 0..1; this and all below are overwritten at every use."""
     lane_goals: NDArray[np.float64]
@@ -256,6 +259,7 @@ def make_workspace(programs: CircuitPrograms, seed: int, threats: int = 0) -> Se
         best_line=np.zeros(trail + MAX_DEPTH + 2, np.int32),
         best_goal=np.full(1, -1.0),
         playout_counts=np.array([1.0, 20.0]),
+        moments=np.zeros((3, roles)),
         goals=np.zeros(roles, np.float64),
         lane_goals=np.zeros((64, roles), np.float64),
         n_goals=np.zeros(roles, np.int64),

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from agent.search.engine import Engine, Limit
-from agent.search.evaluation.sampling import in_lanes, make_sampling_workspace, packed_states, play_batch
 from agent.search.montecarlo import MonteCarlo
 from agent.search.planning.engine import PuzzleSearch
 from agent.search.planning.plan import Bound, Known, Plan
@@ -135,19 +134,6 @@ def test_playouts_add_up_the_greatest_values(text: str, total: float) -> None:
     """An end without a value adds nothing; negative ones count."""
     result = machine_of(text).random_playouts(playouts=3000, seed=1)
     assert result.goal_sums[0] / result.playouts == pytest.approx(total / 3, abs=5)
-
-
-def test_samples_have_the_greatest_values() -> None:
-    """What the judge learns from are all matches that came to an end; with 0 for a role without a goal."""
-    machine = machine_of(WATCHED)
-    workspace = make_sampling_workspace(machine.programs, 5)
-    usable, ended, _ = play_batch(machine.programs, workspace, machine.pack(machine.initial())[None, :], NOT_STOPPED)
-    assert in_lanes(int(usable)).all()
-    assert in_lanes(int(ended)).all()
-    for words, goals in zip(packed_states(workspace.drawn[0]), workspace.goals, strict=True):
-        facts = machine.facts(machine.unpack(words))
-        value = 0.4 if ("took", "one") in facts else 0.8 if ("took", "both") in facts else 0.0
-        assert goals.tolist() == pytest.approx([value, 0.2])
 
 
 @pytest.mark.parametrize(

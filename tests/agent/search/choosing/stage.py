@@ -20,7 +20,7 @@ from agent.search.choosing import general, trials
 from agent.search.choosing import preparation as preparing
 from agent.search.choosing.general import GeneralSearch
 from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report
-from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
+from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.learner import Experience
 from agent.search.learning.memory import SheetMemory, Store
 from agent.search.pvs.engine import CannotSearchError
@@ -93,7 +93,7 @@ class Stage:
         for name in ("AlphaBetaSearch", "SimultaneousSearch"):
             patch.setattr(preparing, name, self._maker(FakeAlphaBeta))
         patch.setattr(preparing, "Learner", self._maker(FakeLearner))
-        patch.setattr(preparing, "fit_fluents", self._fit)
+        patch.setattr(preparing, "imitate_random_play", self._imitate)
         patch.setattr(preparing, "gain_by_averages", self._measure_gain)
         patch.setattr(trials, "TrialMatch", self._maker(FakeMatch))
         for name in ("survey", "find_features"):
@@ -167,9 +167,9 @@ class Stage:
         self.playing = FakeTree(self, *arguments, **options)
         return self.playing
 
-    def _fit(self, trainer: object, root: object, end: float, stop: Any) -> NetworkEvaluation | None:
+    def _imitate(self, machine: object, learner: object, random: object, end: float, stop: Any) -> bool:
         self.spend("fit", stop, max(0.0, end - self.now))
-        return None if stop[0] else linear_evaluation(np.zeros(len(self.machine.game.fluents)), 0.0)
+        return True
 
     def _measure_gain(self, make: object, state: object, seconds: float, stop: Any, random: object) -> float | None:
         self.spend("gain", stop, seconds)

@@ -17,6 +17,7 @@ from agent.search.choosing import trials as trying
 from agent.search.choosing.general import GeneralSearch, make_engine
 from agent.search.choosing.guided_playouts import gain_by_averages
 from agent.search.engine import Engine, Limit, Opinion, StopFlag
+from agent.search.evaluation import features as finding
 from agent.search.learning import first_evaluation
 from agent.search.montecarlo import MonteCarlo
 from agent.search.registry import engines_for
@@ -143,10 +144,10 @@ def test_a_step_that_takes_long_does_not_take_the_turn(own: Compile, monkeypatch
     until(lambda: threading.active_count() <= before)
 
 
-@pytest.mark.parametrize("phase", ["step", "run", "play"])
+@pytest.mark.parametrize("phase", ["run", "play"])
 def test_a_stop_ends_kernels_of_every_phase(own: Compile, monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
-    """Fitting, learning and trying out: no thread continues for long."""
-    owners = {"step": preparing.fit.EvaluationTrainer, "run": preparing.Learner, "play": trying.TrialMatch}
+    """Learning and trying out: no thread continues for long."""
+    owners = {"run": preparing.Learner, "play": trying.TrialMatch}
     reached = threading.Event()
     original = getattr(owners[phase], phase)
 
@@ -185,8 +186,9 @@ def test_says_nothing_where_it_has_no_move(machine_of: Compile) -> None:
 @pytest.mark.usefixtures("_search_only")
 def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Patterns have the weights where a fit of all fluents would take too long: alpha-beta needs a won match then."""
-    monkeypatch.setattr(preparing.fit, "MAX_FLUENTS", 80)
-    monkeypatch.setattr(first_evaluation, "MOST_BATCHES", 8)
+    monkeypatch.setattr(finding, "MAX_FLUENTS", 80)
+    monkeypatch.setattr(preparing, "MAX_FLUENTS", 80)
+    monkeypatch.setattr(first_evaluation, "MOST_STATES", 2_000)
     preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
     preparation.run(own("connect_four").initial(), 10_000.0, GO)
     features, evaluation = preparation.features, preparation.evaluation

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from agent.search.evaluation import features as evaluation_features
-from agent.search.evaluation import fit, training
+from agent.search.evaluation import training
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.network import LOGIT, MOVERS, NetworkEvaluation, linear_evaluation
 from agent.search.evaluation.training import Trainer, patterns_of
@@ -46,7 +46,7 @@ def test_trainer_and_search_agree_on_the_worth_of_a_position(
     own: Compile, monkeypatch: pytest.MonkeyPatch, name: str, limit: int
 ) -> None:
     """With conjunctions, threats and pairs, also where fluents share weights; the search but for rounding."""
-    monkeypatch.setattr(fit, "MAX_FLUENTS", limit)
+    monkeypatch.setattr(evaluation_features, "MAX_FLUENTS", limit)
     machine = own(name)
     features = find_features(machine, 1)
     evaluation = random_evaluation(features, np.random.default_rng(2))

@@ -212,7 +212,7 @@ def test_what_was_surely_wrong_is_corrected(
         return float((np.logaddexp(0, odds) - targets * odds).mean())
 
     before = loss()
-    learner.imitate(states, targets, GO)
+    learner.imitate(states, targets)
     assert loss() < 0.7 * before
 
 

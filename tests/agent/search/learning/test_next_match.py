@@ -66,7 +66,7 @@ def test_second_match_goes_on_with_what_the_first_has_learnt(
     before = kept(machine, tmp_path)
     assert first.evaluation is not None
     assert (before.generations, before.matches) == (first.generations, first.matches)
-    monkeypatch.setattr(preparing.fit, "EvaluationTrainer", None)
+    monkeypatch.setattr(preparing, "imitate_random_play", None)
     second = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
     second.run(machine.initial(), 0.0, np.zeros(1, np.uint8))
     assert second.evaluation is not None

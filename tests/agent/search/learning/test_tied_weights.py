@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from agent.search.evaluation import features as finding
-from agent.search.evaluation import fit
 from agent.search.evaluation.network import linear_evaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
@@ -71,7 +70,7 @@ def test_without_symmetries_all_weights_are_free(own: Compile) -> None:
 
 def test_features_that_many_fluents_share_are_seen_as_they_are(own: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there are fewer features than fluents."""
-    monkeypatch.setattr(fit, "MAX_FLUENTS", 80)
+    monkeypatch.setattr(finding, "MAX_FLUENTS", 80)
     monkeypatch.setattr(finding, "MAX_CONJUNCTIONS", 0)
     features = finding.find_features(own("connect_four"), 1)
     assert features.n < features.n_fluents

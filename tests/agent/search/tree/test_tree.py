@@ -461,14 +461,15 @@ def test_says_nothing_where_it_has_no_move(own: Compile, board: Board) -> None:
     assert opinions == []
 
 
-def test_exploration_suits_how_much_goals_differ(own: Compile) -> None:
-    """In connect four half of all random matches are won."""
-    engine = TreeSearch(own("connect_four"), 0, threads=1, memory_bytes=1 << 26, seed=1)
-    scheduler, exploration = engine._scheduler, engine._parameters.exploration
-    exploration[:] = 9.0
-    scheduler.scale_exploration(np.ones(1, np.uint8))
-    assert not scheduler.exploration_scaled
-    assert (exploration == 9.0).all()
-    scheduler.scale_exploration(np.zeros(1, np.uint8))
-    assert scheduler.exploration_scaled
-    assert exploration == pytest.approx(0.5 * EXPLORATION, rel=0.1)
+def test_exploration_suits_how_much_goals_differ(own: Compile, think: Think) -> None:
+    """In connect four half of all playouts are won; ends that are worth half as much differ half as much."""
+    weights = []
+    for worth in (1.0, 0.5):
+        engine = TreeSearch(own("connect_four"), 0, threads=1, memory_bytes=1 << 26, seed=1)
+        engine.begin(engine.machine.initial())
+        engine.machine.programs.goal_value[:] *= worth
+        think(engine, 600)
+        engine.machine.programs.goal_value[:] /= worth
+        weights.append(engine._parameters.exploration.copy())
+    assert weights[0] == pytest.approx(0.5 * EXPLORATION, rel=0.1)
+    assert weights[1] == pytest.approx(0.25 * EXPLORATION, rel=0.1)
