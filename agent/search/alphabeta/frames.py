@@ -5,11 +5,8 @@ Scores are integers from the view of the side to move, in the family's units. Al
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 FRAME = np.dtype(
     [
@@ -41,11 +38,6 @@ NO_MOVE = -1
 PRINCIPAL, SCOUT, REDUCED, FAMILY = range(4)
 """Stages: a move in the full window; in a null window, to see whether it beats the best move; the same at reduced depth
 (late move reduction). FAMILY and above are the family's own searches of the child, such as a pass."""
-
-
-def new_frames(plies: int) -> NDArray[Any]:
-    """Return a stack (FRAME[plies]) for searches of fewer plies."""
-    return np.zeros(plies, FRAME)
 
 
 @njit(inline="always")

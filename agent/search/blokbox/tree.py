@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
 from agent.search.blokbox.guiding.judgement import priors_of_moves, win_probability
 from agent.search.blokbox.guiding.network import NetworkWorkspace, new_network_workspace
+from games.bits.arrays import allocate, array
 from games.bits.compiling import INNER, KERNEL
 from games.native.blokbox.rules import (
     PlacementWorkspace,
@@ -66,35 +67,31 @@ class TreeWorkspace(NamedTuple):
     scratch: PlacementWorkspace
     """Four slots."""
     network: NetworkWorkspace
-    seed: NDArray[np.uint64]
-    """[1]: seed of the playouts; see `rules.playout`."""
     everything: NDArray[np.int64]
     """[shapes]: all shapes."""
-    live: NDArray[np.int64]
-    """[2, 2]: number of live shapes of each player in the current position, and at the root."""
-    moves: NDArray[np.int64]
-    """[moves]"""
-    position: NDArray[np.uint64]
-    """[POSITION_WORDS]: current position."""
-    path: NDArray[np.int64]
-    """[130]: nodes from the root to the current position."""
-    features: NDArray[np.float64]
-    """[2, N_FEATURES]: see `evaluation.take_features`."""
+    seed: NDArray[np.uint64] = array(np.uint64, 1)
+    """Seed of the playouts; see `rules.playout`."""
+    live: NDArray[np.int64] = array(np.int64, 2, 2)
+    """Number of live shapes of each player in the current position, and at the root."""
+    moves: NDArray[np.int64] = array(np.int64, "moves")
+    position: NDArray[np.uint64] = array(np.uint64, POSITION_WORDS)
+    """Current position."""
+    path: NDArray[np.int64] = array(np.int64, 130)
+    """Nodes from the root to the current position."""
+    features: NDArray[np.float64] = array(np.float64, 2, N_FEATURES)
+    """See `evaluation.take_features`."""
 
 
 def new_tree_workspace(variant: BlokboxVariant, seed: int) -> TreeWorkspace:
     """Memory for a thread, with a seed for its playouts."""
-    return TreeWorkspace(
-        scratch=new_placement_workspace(variant, 4),
-        network=new_network_workspace(len(variant.shapes)),
-        seed=np.array([seed], np.uint64),
-        everything=np.arange(len(variant.shapes)),
-        live=np.zeros((2, 2), np.int64),
-        moves=np.zeros(len(variant.tables.effects), np.int64),
-        position=np.zeros(POSITION_WORDS, np.uint64),
-        path=np.zeros(130, np.int64),
-        features=np.zeros((2, N_FEATURES)),
-    )
+    given = {
+        "scratch": new_placement_workspace(variant, 4),
+        "network": new_network_workspace(len(variant.shapes)),
+        "everything": np.arange(len(variant.shapes)),
+    }
+    workspace = allocate(TreeWorkspace, given, moves=len(variant.tables.effects))
+    workspace.seed[0] = seed
+    return workspace
 
 
 def new_tree(capacity: int, threads: int = 1) -> PuctTree:

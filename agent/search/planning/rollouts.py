@@ -17,10 +17,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.planning.plan import Findings, Known, Plan
+from games.bits.arrays import allocate, array
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
 from games.bits.splitmix import random32
-from games.bits.words import aligned_words, lowest
+from games.bits.words import lowest
 from games.gdl.running.batches import facts_in
 from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, advance, clear_sets, enter_move, evaluate
@@ -59,30 +60,29 @@ class _Policy(NamedTuple):
 class _Work(NamedTuple):
     """Memory of the rollouts."""
 
-    root: NDArray[np.uint64]
-    """(fluents) 0 or all ones."""
-    slots: NDArray[np.uint64]
-    goal_slots: NDArray[np.uint64]
-    following: NDArray[np.uint64]
-    """(fluents) the next state."""
-    keep: NDArray[np.uint64]
-    """(1) all lanes: none restarts when states advance."""
     wanted: NDArray[np.int64]
     """Goal slots that the best goal needs; their number that holds breaks ties of rollouts with the same goal."""
-    candidates: NDArray[np.int64]
-    """(moves) moves that are legal in any lane."""
-    total: NDArray[np.float64]
-    """(64) per lane, the weights of its legal moves; then the rest to draw from."""
-    move: NDArray[np.int32]
-    """(64, plies) moves made."""
-    length: NDArray[np.int64]
-    """(64) number of moves; 0 for a rollout without an end."""
-    score: NDArray[np.float64]
-    """(64) the goal, and less than one point for `wanted` slots."""
-    goals: NDArray[np.float64]
-    """(1)"""
-    rng: NDArray[np.uint64]
-    """(1) see `games.bits.splitmix`."""
+    root: NDArray[np.uint64] = array(np.uint64, "fluents")
+    """0 or all ones."""
+    slots: NDArray[np.uint64] = array(np.uint64, "slots")
+    goal_slots: NDArray[np.uint64] = array(np.uint64, "goal_slots")
+    following: NDArray[np.uint64] = array(np.uint64, "fluents")
+    """The next state."""
+    keep: NDArray[np.uint64] = array(np.uint64, 1)
+    """All lanes: none restarts when states advance."""
+    candidates: NDArray[np.int64] = array(np.int64, "moves")
+    """Moves that are legal in any lane."""
+    total: NDArray[np.float64] = array(np.float64, 64)
+    """Per lane, the weights of its legal moves; then the rest to draw from."""
+    move: NDArray[np.int32] = array(np.int32, 64, "plies")
+    """Moves made."""
+    length: NDArray[np.int64] = array(np.int64, 64)
+    """Number of moves; 0 for a rollout without an end."""
+    score: NDArray[np.float64] = array(np.float64, 64)
+    """The goal, and less than one point for `wanted` slots."""
+    goals: NDArray[np.float64] = array(np.float64, 1)
+    rng: NDArray[np.uint64] = array(np.uint64, 1)
+    """See `games.bits.splitmix`."""
 
 
 class _Sequence(NamedTuple):
@@ -100,21 +100,16 @@ class Rollouts:
         programs = self._programs = machine.programs._replace(goal_value=np.array([*values, 0], np.float64))
         n_fluents, n_moves = len(programs.next_slot), len(programs.legal_slot)
         plies = max(1, min(MOST_PLIES, MOST_WEIGHTS // max(1, n_moves)))
-        self._work = _Work(
-            root=np.zeros(n_fluents, np.uint64),
-            slots=aligned_words(programs.n_slots),
-            goal_slots=aligned_words(programs.n_goal_slots),
-            following=np.zeros(n_fluents, np.uint64),
-            keep=np.full(1, ALL),
-            wanted=np.array(_parts_of_best_goal(programs), np.int64),
-            candidates=np.zeros(n_moves, np.int64),
-            total=np.zeros(64),
-            move=np.zeros((64, plies), np.int32),
-            length=np.zeros(64, np.int64),
-            score=np.zeros(64),
-            goals=np.zeros(1),
-            rng=np.array([seed], np.uint64),
+        self._work = allocate(
+            _Work,
+            {"wanted": np.array(_parts_of_best_goal(programs), np.int64)},
+            slots=programs.n_slots,
+            goal_slots=programs.n_goal_slots,
+            fluents=n_fluents,
+            moves=n_moves,
+            plies=plies,
         )
+        self._work.keep[0], self._work.rng[0] = ALL, seed
         self._policies = [_Policy(np.ones(n_moves), np.ones((plies, n_moves))) for _ in range(LEVELS)]
         self._best_goal = max(values)
 

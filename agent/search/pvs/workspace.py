@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.alphabeta.frames import new_frames
+from agent.search.alphabeta.frames import FRAME
 from agent.search.evaluation.features import Conjunctions
 from agent.search.evaluation.pairs import Pairs
-from games.bits.short_rows import aligned_rows
-from games.bits.words import aligned_words
+from games.bits.arrays import allocate, array
+from games.bits.short_rows import COLUMNS
 from games.gdl.running.kernels import ALL
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
 
@@ -20,8 +20,8 @@ PLIES = 96
 MAX_CHILDREN = 512
 """Limit on moves of a state that is searched further; bounds memory."""
 CHUNKS = MAX_CHILDREN // 64
-ROOT_CHILDREN, ROOT = PLIES, PLIES + 1
-"""Rows of `PvsWorkspace` after those of plies: the root's children, and the root itself (as child 0)."""
+ROOT_CHILDREN, ROOT, ROWS = PLIES, PLIES + 1, PLIES + 2
+"""Rows of `PvsWorkspace` after those of plies: the root's children, and the root itself (as child 0); their number."""
 
 UNKNOWN = -(1 << 20)
 """Result of a state that is not terminal."""
@@ -51,54 +51,53 @@ class PvsWorkspace(NamedTuple):
     Row p describes the children of ply p, or of all siblings of the node of ply p, according to `home`.
     """
 
-    frames: NDArray[Any]
-    """FRAME[PLIES]"""
-    slots: NDArray[np.uint64]
-    """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
-    goal_slots: NDArray[np.uint64]
-    """(goal slots) the same for the goal program."""
-    node: NDArray[np.uint64]
-    """(fluents) the state being expanded, 0 or all ones."""
-    state: NDArray[np.uint64]
-    """(rows, CHUNKS, fluents) the states of children: child i is bit i % 64 of the words of chunk i // 64."""
-    place: NDArray[np.int32]
-    """(PLIES, 2) row and child of the node of a ply."""
-    home: NDArray[np.int32]
-    """(PLIES, 2) row and first index of the children of the node of a ply."""
-    batch: NDArray[np.int32]
-    """(rows, 2) range of the row's children whose own children were made in one pass, in the next row: see FIRST."""
-    family: NDArray[np.int32]
-    """(rows, MAX_CHILDREN, 2) range of each one's children in that row: see FIRST."""
-    single: NDArray[np.int32]
-    """(64) scratch: moves of roles without a choice."""
-    move: NDArray[np.int32]
-    """(rows, MAX_CHILDREN) the move that leads to a child, numbered over all roles."""
-    sums: NDArray[np.int32]
-    """(rows * MAX_CHILDREN rows) the sums of a child's facts and pairs for the evaluation; see `short_rows`."""
-    whole: NDArray[np.int32]
-    """(64 rows) scratch: the same with conjunctions."""
-    evaluation: NDArray[np.int32]
-    """(rows, MAX_CHILDREN) the evaluation for role 0."""
-    result: NDArray[np.int32]
-    """(rows, MAX_CHILDREN) the score of a terminal child for role 0, else UNKNOWN."""
-    mover: NDArray[np.int8]
-    """(rows, MAX_CHILDREN) the role that chooses there, NOBODY or BOTH."""
-    key: NDArray[np.uint64]
-    """(rows, MAX_CHILDREN) Zobrist key of a child's state."""
-    order: NDArray[np.int32]
-    """(PLIES, MAX_CHILDREN) the children of the node of a ply, by place in the row, in search order."""
-    urgency: NDArray[np.int32]
-    """(PLIES, MAX_CHILDREN) by place in `order`: the highest comes first."""
-    killer: NDArray[np.int32]
-    """(PLIES, 2) moves that recently cut a node of that ply."""
-    history: NDArray[np.int32]
-    """(moves) success of a move (history heuristic, Schaeffer 1989)."""
-    goals: NDArray[np.float64]
-    """(2) the goals of one lane, 0..100."""
-    counts: NDArray[np.int64]
-    """(6) see EXPANSIONS ff., never reset by the search."""
-    recent: NDArray[np.uint64]
-    """(RECENT, 2) the newest entries of `SHARED_DEPTH` or more, as in the table; a ring."""
+    frames: NDArray[Any] = array(FRAME, PLIES)
+    slots: NDArray[np.uint64] = array(np.uint64, "slots")
+    """A word of 64 lanes per signal of the circuit's legal and next programs."""
+    goal_slots: NDArray[np.uint64] = array(np.uint64, "goal_slots")
+    """The same for the goal program."""
+    node: NDArray[np.uint64] = array(np.uint64, "fluents")
+    """The state being expanded, 0 or all ones."""
+    state: NDArray[np.uint64] = array(np.uint64, ROWS, CHUNKS, "fluents")
+    """The states of children: child i is bit i % 64 of the words of chunk i // 64."""
+    place: NDArray[np.int32] = array(np.int32, PLIES, 2)
+    """Row and child of the node of a ply."""
+    home: NDArray[np.int32] = array(np.int32, PLIES, 2)
+    """Row and first index of the children of the node of a ply."""
+    batch: NDArray[np.int32] = array(np.int32, ROWS, 2)
+    """Range of the row's children whose own children were made in one pass, in the next row: see FIRST."""
+    family: NDArray[np.int32] = array(np.int32, ROWS, MAX_CHILDREN, 2)
+    """Range of each one's children in that row: see FIRST."""
+    single: NDArray[np.int32] = array(np.int32, 64)
+    """Scratch: moves of roles without a choice."""
+    move: NDArray[np.int32] = array(np.int32, ROWS, MAX_CHILDREN)
+    """The move that leads to a child, numbered over all roles."""
+    sums: NDArray[np.int32] = array(np.int32, ROWS * MAX_CHILDREN * COLUMNS)
+    """A row for each child: the sums of its facts and pairs for the evaluation; see `short_rows`."""
+    whole: NDArray[np.int32] = array(np.int32, 64 * COLUMNS)
+    """Scratch: the same with conjunctions."""
+    evaluation: NDArray[np.int32] = array(np.int32, ROWS, MAX_CHILDREN)
+    """The evaluation for role 0."""
+    result: NDArray[np.int32] = array(np.int32, ROWS, MAX_CHILDREN, fill=UNKNOWN)
+    """The score of a terminal child for role 0, else UNKNOWN."""
+    mover: NDArray[np.int8] = array(np.int8, ROWS, MAX_CHILDREN)
+    """The role that chooses there, NOBODY or BOTH."""
+    key: NDArray[np.uint64] = array(np.uint64, ROWS, MAX_CHILDREN)
+    """Zobrist key of a child's state."""
+    order: NDArray[np.int32] = array(np.int32, PLIES, MAX_CHILDREN)
+    """The children of the node of a ply, by place in the row, in search order."""
+    urgency: NDArray[np.int32] = array(np.int32, PLIES, MAX_CHILDREN)
+    """By place in `order`: the highest comes first."""
+    killer: NDArray[np.int32] = array(np.int32, PLIES, 2, fill=-1)
+    """Moves that recently cut a node of that ply."""
+    history: NDArray[np.int32] = array(np.int32, "moves")
+    """Success of a move (history heuristic, Schaeffer 1989)."""
+    goals: NDArray[np.float64] = array(np.float64, 2)
+    """The goals of one lane, 0..100."""
+    counts: NDArray[np.int64] = array(np.int64, 6)
+    """See EXPANSIONS ff., never reset by the search."""
+    recent: NDArray[np.uint64] = array(np.uint64, RECENT, 2)
+    """The newest entries of `SHARED_DEPTH` or more, as in the table; a ring."""
 
 
 class PvsGame(NamedTuple):
@@ -125,32 +124,12 @@ class PvsGame(NamedTuple):
 
 def new_workspace(programs: CircuitPrograms) -> PvsWorkspace:
     """Returns memory for one thread and game."""
-    n, rows = len(programs.next_slot), PLIES + 2
-    slots, goal_slots = aligned_words(programs.n_slots), aligned_words(programs.n_goal_slots)
-    slots[SLOT_TRUE] = goal_slots[SLOT_TRUE] = ALL
-    return PvsWorkspace(
-        frames=new_frames(PLIES),
-        slots=slots,
-        goal_slots=goal_slots,
-        node=np.zeros(n, np.uint64),
-        state=np.zeros((rows, CHUNKS, n), np.uint64),
-        place=np.zeros((PLIES, 2), np.int32),
-        home=np.zeros((PLIES, 2), np.int32),
-        batch=np.zeros((rows, 2), np.int32),
-        family=np.zeros((rows, MAX_CHILDREN, 2), np.int32),
-        single=np.zeros(64, np.int32),
-        move=np.zeros((rows, MAX_CHILDREN), np.int32),
-        sums=aligned_rows(rows * MAX_CHILDREN),
-        whole=aligned_rows(64),
-        evaluation=np.zeros((rows, MAX_CHILDREN), np.int32),
-        result=np.full((rows, MAX_CHILDREN), UNKNOWN, np.int32),
-        mover=np.zeros((rows, MAX_CHILDREN), np.int8),
-        key=np.zeros((rows, MAX_CHILDREN), np.uint64),
-        order=np.zeros((PLIES, MAX_CHILDREN), np.int32),
-        urgency=np.zeros((PLIES, MAX_CHILDREN), np.int32),
-        killer=np.full((PLIES, 2), -1, np.int32),
-        history=np.zeros(len(programs.legal_slot), np.int32),
-        goals=np.zeros(2),
-        counts=np.zeros(6, np.int64),
-        recent=np.zeros((RECENT, 2), np.uint64),
+    workspace = allocate(
+        PvsWorkspace,
+        slots=programs.n_slots,
+        goal_slots=programs.n_goal_slots,
+        fluents=len(programs.next_slot),
+        moves=len(programs.legal_slot),
     )
+    workspace.slots[SLOT_TRUE] = workspace.goal_slots[SLOT_TRUE] = ALL
+    return workspace

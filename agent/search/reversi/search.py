@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from agent.search.alphabeta.frames import FAMILY, new_frames, select_move, set_window, start_moves
+from agent.search.alphabeta.frames import FAMILY, FRAME, select_move, set_window, start_moves
 from agent.search.alphabeta.search import DESCEND, RESUME, RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.alphabeta.table import probe
@@ -33,6 +33,7 @@ from agent.search.reversi.table import (
     store,
     upper_bound,
 )
+from games.bits.arrays import allocate, array
 from games.bits.compiling import KERNEL
 from games.bits.words import popcount
 from games.native.reversi.rules import final_score, legal_moves
@@ -58,25 +59,22 @@ _ONE = np.uint64(1)
 class ReversiWorkspace(NamedTuple):
     """One thread's memory."""
 
-    frames: npt.NDArray[Any]
-    """FRAME[plies]"""
-    positions: npt.NDArray[np.uint64]
-    """uint64[plies, 3]: discs of the side to move, of the opponent, and the position's key where the table is used."""
-    bounds: npt.NDArray[np.int64]
-    """int64[plies]: score for a probe of Multi-ProbCut to pass."""
-    scores: npt.NDArray[np.int64]
-    """int64[plies, moves]: see `ordering.MoveList`, like the next two."""
-    cells: npt.NDArray[np.int64]
-    """int64[plies, moves]"""
-    turned: npt.NDArray[np.uint64]
-    """uint64[plies, moves]"""
     small_words: npt.NDArray[np.uint64]
     """See `endings.solve_small`, like the next one."""
     small_ints: npt.NDArray[np.int64]
     numbers: npt.NDArray[np.uint64]
     """uint64[WORDS]: memory of the evaluation."""
-    nodes: npt.NDArray[np.int64]
-    """int64[1]: number of positions visited, never reset by the search."""
+    frames: npt.NDArray[Any] = array(FRAME, _PLIES)
+    positions: npt.NDArray[np.uint64] = array(np.uint64, _PLIES, 3)
+    """Discs of the side to move, of the opponent, and the position's key where the table is used."""
+    bounds: npt.NDArray[np.int64] = array(np.int64, _PLIES)
+    """Score for a probe of Multi-ProbCut to pass."""
+    scores: npt.NDArray[np.int64] = array(np.int64, _PLIES, _MAX_MOVES)
+    """See `ordering.MoveList`, like the next two."""
+    cells: npt.NDArray[np.int64] = array(np.int64, _PLIES, _MAX_MOVES)
+    turned: npt.NDArray[np.uint64] = array(np.uint64, _PLIES, _MAX_MOVES)
+    nodes: npt.NDArray[np.int64] = array(np.int64, 1)
+    """Number of positions visited, never reset by the search."""
 
 
 class SearchTools(NamedTuple):
@@ -107,18 +105,8 @@ class ReversiGame(NamedTuple):
 def new_workspace() -> ReversiWorkspace:
     """Memory for one thread."""
     small_words, small_ints = small_stack()
-    return ReversiWorkspace(
-        frames=new_frames(_PLIES),
-        positions=np.zeros((_PLIES, 3), np.uint64),
-        bounds=np.zeros(_PLIES, np.int64),
-        scores=np.zeros((_PLIES, _MAX_MOVES), np.int64),
-        cells=np.zeros((_PLIES, _MAX_MOVES), np.int64),
-        turned=np.zeros((_PLIES, _MAX_MOVES), np.uint64),
-        small_words=small_words,
-        small_ints=small_ints,
-        numbers=pattern_workspace(),
-        nodes=np.zeros(1, np.int64),
-    )
+    given = {"small_words": small_words, "small_ints": small_ints, "numbers": pattern_workspace()}
+    return allocate(ReversiWorkspace, given)
 
 
 @njit(inline="always")

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.tree.store import find_state
+from games.bits.arrays import allocate, array
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
-from games.bits.words import aligned_words, transpose
+from games.bits.words import transpose
 from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
@@ -41,38 +42,38 @@ CLOSING = 0.9
 class _Found(NamedTuple):
     """States in the order of discovery."""
 
-    counts: NDArray[np.int64]
-    state: NDArray[np.uint64]
-    """(n, words) packed, without the fluents of `mask`."""
-    mask: NDArray[np.uint64]
-    """(words) fluents shared by all states of one depth."""
-    layer: NDArray[np.uint64]
-    """(depths, words) values of these fluents."""
-    parent: NDArray[np.int32]
-    """(n) predecessor; -1 for the first state."""
-    move: NDArray[np.int32]
-    """(n) move from the parent."""
-    table: NDArray[np.int32]
-    """(2^k) open-addressing hash table of states, -1 where empty."""
-    goal: NDArray[np.float64]
-    """(1) worth of the best match so far, -1 before there is one."""
+    counts: NDArray[np.int64] = array(np.int64, 5)
+    state: NDArray[np.uint64] = array(np.uint64, "states", "words")
+    """Packed, without the fluents of `mask`."""
+    mask: NDArray[np.uint64] = array(np.uint64, "words")
+    """Fluents shared by all states of one depth."""
+    layer: NDArray[np.uint64] = array(np.uint64, _MOST_LAYERS, "words")
+    """Values of these fluents."""
+    parent: NDArray[np.int32] = array(np.int32, "states")
+    """Predecessor; -1 for the first state."""
+    move: NDArray[np.int32] = array(np.int32, "states")
+    """Move from the parent."""
+    table: NDArray[np.int32] = array(np.int32, "table")
+    """Open-addressing hash table of states, -1 where empty."""
+    goal: NDArray[np.float64] = array(np.float64, 1)
+    """Worth of the best match so far, -1 before there is one."""
 
 
 class _Workspace(NamedTuple):
     """Memory of `_expand` for a batch of 64 states."""
 
-    slots: NDArray[np.uint64]
-    """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
-    goal_slots: NDArray[np.uint64]
-    """(goal slots) the same for the goal program."""
-    children: NDArray[np.uint64]
-    """(64, words) packed successors of the states by one move."""
-    written: NDArray[np.bool_]
-    """(words) whether a word may differ from 0."""
-    block: NDArray[np.uint64]
-    """(64) a bit matrix to transpose."""
-    goals: NDArray[np.float64]
-    """(1) the goal of one state."""
+    slots: NDArray[np.uint64] = array(np.uint64, "slots")
+    """A word of 64 lanes per signal of the circuit's legal and next programs."""
+    goal_slots: NDArray[np.uint64] = array(np.uint64, "goal_slots")
+    """The same for the goal program."""
+    children: NDArray[np.uint64] = array(np.uint64, 64, "words")
+    """Packed successors of the states by one move."""
+    written: NDArray[np.bool_] = array(np.bool_, "words")
+    """Whether a word may differ from 0."""
+    block: NDArray[np.uint64] = array(np.uint64, 64)
+    """A bit matrix to transpose."""
+    goals: NDArray[np.float64] = array(np.float64, 1)
+    """The goal of one state."""
 
 
 class BreadthFirst:
@@ -89,24 +90,9 @@ class BreadthFirst:
         """Best goal and line of the first pass, which ignores the clock."""
         self._most_open = 1
         """Most states that were open at a time."""
-        self._found = _Found(
-            counts=np.zeros(5, np.int64),
-            state=np.zeros((size, machine.words), np.uint64),
-            mask=np.zeros(machine.words, np.uint64),
-            layer=np.zeros((_MOST_LAYERS, machine.words), np.uint64),
-            parent=np.zeros(size, np.int32),
-            move=np.zeros(size, np.int32),
-            table=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
-            goal=np.full(1, -1.0),
-        )
-        self._workspace = _Workspace(
-            slots=aligned_words(machine.programs.n_slots),
-            goal_slots=aligned_words(machine.programs.n_goal_slots),
-            children=np.zeros((64, machine.words), np.uint64),
-            written=np.zeros(machine.words, np.bool_),
-            block=np.zeros(64, np.uint64),
-            goals=np.zeros(1),
-        )
+        words, slots, goal_slots = machine.words, machine.programs.n_slots, machine.programs.n_goal_slots
+        self._found = allocate(_Found, states=size, words=words, table=1 << (2 * size - 1).bit_length())
+        self._workspace = allocate(_Workspace, words=words, slots=slots, goal_slots=goal_slots)
         self._workspace.slots[SLOT_TRUE] = ALL
         self._workspace.goal_slots[SLOT_TRUE] = ALL
 

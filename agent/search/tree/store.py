@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from games.bits.arrays import array
 from games.bits.compiling import KERNEL
 from games.bits.inner import inner_kernel
 from games.bits.locks import fence
@@ -107,20 +108,12 @@ class SearchTree(NamedTuple):
 class Candidates(NamedTuple):
     """Moves that are legal in any of 64 states (see `list_candidates`)."""
 
-    start: NDArray[np.int64]
-    """(roles + 1) start of each role's moves."""
-    move: NDArray[np.int32]
-    """(moves) numbered over all roles."""
-    word: NDArray[np.uint64]
-    """(moves) lanes in which the move is legal."""
-
-
-def new_candidates(programs: CircuitPrograms) -> Candidates:
-    """Room for all moves of a game."""
-    moves = len(programs.legal_slot)
-    return Candidates(
-        np.zeros(len(programs.role_start), np.int64), np.zeros(moves, np.int32), np.zeros(moves, np.uint64)
-    )
+    start: NDArray[np.int64] = array(np.int64, "starts")
+    """Start of each role's moves, and the end."""
+    move: NDArray[np.int32] = array(np.int32, "moves")
+    """Numbered over all roles."""
+    word: NDArray[np.uint64] = array(np.uint64, "moves")
+    """Lanes in which the move is legal."""
 
 
 def new_tree(programs: CircuitPrograms, words: int, memory_bytes: int) -> SearchTree:

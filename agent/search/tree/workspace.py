@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.tree.decisive.kernels import DecisiveMoves, DecisiveWorkspace, new_decisive_workspace
-from agent.search.tree.store import Candidates, new_candidates
-from games.bits.words import aligned_words
+from agent.search.tree.decisive.kernels import DecisiveMoves, DecisiveWorkspace
+from agent.search.tree.store import Candidates
+from games.bits.arrays import allocate, array, group
 from games.gdl.running.batches import load_initial
 from games.gdl.running.kernels import ALL
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms
@@ -44,65 +44,64 @@ of passes of the lanes for children; lanes used in these passes; batches of desc
 class Descents(NamedTuple):
     """Paths from the root to leaves with playouts under way; a descent is a number below `DESCENTS`."""
 
-    depth: NDArray[np.int32]
-    """(DESCENTS) number of edges on the path."""
-    node: NDArray[np.int32]
-    """(DESCENTS, MAX_DEPTH + 1) nodes on the path; the last one is the leaf, -1 if it did not fit the tree."""
-    edge: NDArray[np.int32]
-    """(DESCENTS, MAX_DEPTH, roles) edges on the path."""
-    proven_child: NDArray[np.int32]
-    """(DESCENTS, MAX_DEPTH) proven child that a node is worth although the path goes on; -1 for none; or
+    depth: NDArray[np.int32] = array(np.int32, DESCENTS)
+    """Number of edges on the path."""
+    node: NDArray[np.int32] = array(np.int32, DESCENTS, MAX_DEPTH + 1)
+    """Nodes on the path; the last one is the leaf, -1 if it did not fit the tree."""
+    edge: NDArray[np.int32] = array(np.int32, DESCENTS, MAX_DEPTH, "roles")
+    """Edges on the path."""
+    proven_child: NDArray[np.int32] = array(np.int32, DESCENTS, MAX_DEPTH)
+    """Proven child that a node is worth although the path goes on; -1 for none; or
     `regret.EXPLORED`."""
-    expected: NDArray[np.int32]
-    """(DESCENTS) pending results of its nodes and edges."""
-    missing: NDArray[np.int32]
-    """(DESCENTS) unfinished playouts."""
-    played: NDArray[np.int32]
-    """(DESCENTS) finished playouts."""
-    results: NDArray[np.int64]
-    """(DESCENTS) results so far."""
-    sums: NDArray[np.float64]
-    """(DESCENTS, roles) sums of their goals, 0..1."""
-    lanes: NDArray[np.uint64]
-    """(DESCENTS) lanes whose goals are just read; 0 in between."""
-    free: NDArray[np.int32]
-    """(DESCENTS) unused descents first."""
-    batch: NDArray[np.int32]
-    """(MAX_BATCH) descents of a batch that have ended."""
-    under_way: NDArray[np.int32]
-    """(SIDE_BY_SIDE) descents that have not ended."""
+    expected: NDArray[np.int32] = array(np.int32, DESCENTS)
+    """Pending results of its nodes and edges."""
+    missing: NDArray[np.int32] = array(np.int32, DESCENTS)
+    """Unfinished playouts."""
+    played: NDArray[np.int32] = array(np.int32, DESCENTS)
+    """Finished playouts."""
+    results: NDArray[np.int64] = array(np.int64, DESCENTS)
+    """Results so far."""
+    sums: NDArray[np.float64] = array(np.float64, DESCENTS, "roles")
+    """Sums of their goals, 0..1."""
+    lanes: NDArray[np.uint64] = array(np.uint64, DESCENTS)
+    """Lanes whose goals are just read; 0 in between."""
+    free: NDArray[np.int32] = array(np.int32, DESCENTS)
+    """Unused descents first."""
+    batch: NDArray[np.int32] = array(np.int32, MAX_BATCH)
+    """Descents of a batch that have ended."""
+    under_way: NDArray[np.int32] = array(np.int32, SIDE_BY_SIDE)
+    """Descents that have not ended."""
 
 
 class Starts(NamedTuple):
     """Queue of states for playouts to start from."""
 
-    descent: NDArray[np.int32]
-    """(MAX_STARTS)"""
-    edge: NDArray[np.int32]
-    """(MAX_STARTS, roles) edges from the leaf to the state; -1 for a role without a choice, and if the state is the
+    descent: NDArray[np.int32] = array(np.int32, MAX_STARTS)
+    edge: NDArray[np.int32] = array(np.int32, MAX_STARTS, "roles")
+    """Edges from the leaf to the state; -1 for a role without a choice, and if the state is the
     leaf's own."""
-    state: NDArray[np.uint64]
-    """(MAX_STARTS, words) packed."""
-    copies: NDArray[np.int32]
-    """(MAX_STARTS) playouts left to start here."""
+    state: NDArray[np.uint64] = array(np.uint64, MAX_STARTS, "words")
+    """Packed."""
+    copies: NDArray[np.int32] = array(np.int32, MAX_STARTS)
+    """Playouts left to start here."""
 
 
 class Expansion(NamedTuple):
     """Up to 64 states made at once: leaves from their parents, or children from leaves."""
 
-    slots: NDArray[np.uint64]
-    """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
-    descent: NDArray[np.int32]
-    """(64) descent of each lane."""
-    node: NDArray[np.int32]
-    """(64) node before the move."""
-    edge: NDArray[np.int32]
-    """(64, roles) joint move made there."""
-    copies: NDArray[np.int32]
-    """(64) playouts to start from the child."""
-    state: NDArray[np.uint64]
-    """(64, words) packed states."""
-    candidates: Candidates
+    slots: NDArray[np.uint64] = array(np.uint64, "slots")
+    """A word of 64 lanes per signal of the circuit's legal and next programs."""
+    descent: NDArray[np.int32] = array(np.int32, 64)
+    """Descent of each lane."""
+    node: NDArray[np.int32] = array(np.int32, 64)
+    """Node before the move."""
+    edge: NDArray[np.int32] = array(np.int32, 64, "roles")
+    """Joint move made there."""
+    copies: NDArray[np.int32] = array(np.int32, 64)
+    """Playouts to start from the child."""
+    state: NDArray[np.uint64] = array(np.uint64, 64, "words")
+    """Packed states."""
+    candidates: Candidates = group(Candidates)
     """Moves legal in these states."""
 
 
@@ -113,71 +112,71 @@ class SearchWorkspace(NamedTuple):
     the match under way, the other one is the finished match.
     """
 
-    slots: NDArray[np.uint64]
-    """(slots) a word of 64 lanes per signal of the circuit's legal and next programs."""
-    goal_slots: NDArray[np.uint64]
-    """(goal slots) the same for the goal program: final states."""
-    expansion_goal_slots: NDArray[np.uint64]
-    """(goal slots) the same for the states of the `expansion`."""
     move_workspace: MoveWorkspace
     """Memory for drawing moves, with the worths of `move_averages`."""
-    rng: NDArray[np.uint64]
-    """(1) state of the random generator."""
-    mask: NDArray[np.uint64]
-    """(2) sets of lanes: ACTIVE, HELD."""
-    counts: NDArray[np.int64]
-    """(4) see `N_FREE` and what follows it."""
-    costs: NDArray[np.float64]
-    """(8) see `TREE_TIME` and what follows it."""
-    current: NDArray[np.int8]
-    """(64) 0 or 1."""
-    descent: NDArray[np.int32]
-    """(2, 64) descent of a match."""
-    edge: NDArray[np.int32]
-    """(2, 64, roles) edges by which it left the tree, see `Starts.edge`."""
-    trail: NDArray[np.int32]
-    """(2, 64, n) moves of a one-player match after the tree; n = 0 with more players."""
-    trail_size: NDArray[np.int32]
-    """(2, 64) number of these moves."""
-    descents: Descents
-    starts: Starts
-    expansion: Expansion
-    source: NDArray[np.int32]
-    """(64) each lane's last start (see `Starts`)."""
-    plies: NDArray[np.int32]
-    """(64) plies played since the lane left the tree."""
-    decisive: DecisiveWorkspace
+    slots: NDArray[np.uint64] = array(np.uint64, "slots")
+    """A word of 64 lanes per signal of the circuit's legal and next programs."""
+    goal_slots: NDArray[np.uint64] = array(np.uint64, "goal_slots")
+    """The same for the goal program: final states."""
+    expansion_goal_slots: NDArray[np.uint64] = array(np.uint64, "goal_slots")
+    """The same for the states of the `expansion`."""
+    rng: NDArray[np.uint64] = array(np.uint64, 1)
+    """State of the random generator."""
+    mask: NDArray[np.uint64] = array(np.uint64, 2)
+    """Sets of lanes: ACTIVE, HELD."""
+    counts: NDArray[np.int64] = array(np.int64, 4)
+    """See `N_FREE` and what follows it."""
+    costs: NDArray[np.float64] = array(np.float64, 8)
+    """See `TREE_TIME` and what follows it."""
+    current: NDArray[np.int8] = array(np.int8, 64)
+    """0 or 1."""
+    descent: NDArray[np.int32] = array(np.int32, 2, 64)
+    """Descent of a match."""
+    edge: NDArray[np.int32] = array(np.int32, 2, 64, "roles")
+    """Edges by which it left the tree, see `Starts.edge`."""
+    trail: NDArray[np.int32] = array(np.int32, 2, 64, "trail")
+    """Moves of a one-player match after the tree; n = 0 with more players."""
+    trail_size: NDArray[np.int32] = array(np.int32, 2, 64)
+    """Number of these moves."""
+    descents: Descents = group(Descents)
+    starts: Starts = group(Starts)
+    expansion: Expansion = group(Expansion)
+    source: NDArray[np.int32] = array(np.int32, 64)
+    """Each lane's last start (see `Starts`)."""
+    plies: NDArray[np.int32] = array(np.int32, 64)
+    """Plies played since the lane left the tree."""
+    decisive: DecisiveWorkspace = group(DecisiveWorkspace)
     """Memory for the decisive moves of playouts."""
-    played: NDArray[np.uint64]
-    """(moves of all roles) lanes whose match under way has the move, for all-moves-as-first."""
-    held_played: NDArray[np.uint64]
-    """(moves of all roles) the same for finished matches."""
-    made: NDArray[np.float32]
-    """(moves of all roles) matches with the move, as `move_averages` counts them."""
-    best_line: NDArray[np.int32]
-    """(n + MAX_DEPTH + 2) best match of a single player so far, as moves from the root; [0] is its length."""
-    best_goal: NDArray[np.float64]
-    """(1) its goal (0..1), -1 before there is one."""
-    playout_counts: NDArray[np.float64]
-    """(2) finished playouts and their plies; they start with one of 20 plies."""
-    moments: NDArray[np.float64]
-    """(3, roles) number of finished playouts, sum of their goals (0..1), and of the squares."""
-    goals: NDArray[np.float64]
-    """(roles) goals of one match, 0..1; this and all below are overwritten at every use."""
-    lane_goals: NDArray[np.float64]
-    """(64, roles) goals of each lane, 0..1."""
-    n_goals: NDArray[np.int64]
-    """(roles) number of different goals above 0 in the lanes."""
-    goal_value: NDArray[np.float64]
-    """(roles, 64) these goals, 0..1."""
-    goal_word: NDArray[np.uint64]
-    """(roles, 64) lanes with each of them."""
-    block: NDArray[np.uint64]
-    """(64) bit matrix to transpose."""
-    keep: NDArray[np.uint64]
+    played: NDArray[np.uint64] = array(np.uint64, "moves")
+    """Lanes whose match under way has the move, for all-moves-as-first."""
+    held_played: NDArray[np.uint64] = array(np.uint64, "moves")
+    """The same for finished matches."""
+    made: NDArray[np.float32] = array(np.float32, "moves")
+    """Matches with the move, as `move_averages` counts them."""
+    best_line: NDArray[np.int32] = array(np.int32, "line")
+    """Best match of a single player so far, as moves from the root; [0] is its length."""
+    best_goal: NDArray[np.float64] = array(np.float64, 1, fill=-1)
+    """Its goal (0..1), -1 before there is one."""
+    playout_counts: NDArray[np.float64] = array(np.float64, 2)
+    """Finished playouts and their plies; they start with one of 20 plies."""
+    moments: NDArray[np.float64] = array(np.float64, 3, "roles")
+    """Number of finished playouts, sum of their goals (0..1), and of the squares."""
+    goals: NDArray[np.float64] = array(np.float64, "roles")
+    """Goals of one match, 0..1; this and all below are overwritten at every use."""
+    lane_goals: NDArray[np.float64] = array(np.float64, 64, "roles")
+    """Goals of each lane, 0..1."""
+    n_goals: NDArray[np.int64] = array(np.int64, "roles")
+    """Number of different goals above 0 in the lanes."""
+    goal_value: NDArray[np.float64] = array(np.float64, "roles", 64)
+    """These goals, 0..1."""
+    goal_word: NDArray[np.uint64] = array(np.uint64, "roles", 64)
+    """Lanes with each of them."""
+    block: NDArray[np.uint64] = array(np.uint64, 64)
+    """Bit matrix to transpose."""
+    keep: NDArray[np.uint64] = array(np.uint64, 1)
     """(1) all lanes: none restarts when states advance."""
-    following: NDArray[np.uint64]
-    """(fluents) the next state of all lanes."""
+    following: NDArray[np.uint64] = array(np.uint64, "fluents")
+    """The next state of all lanes."""
 
 
 class Parameters(NamedTuple):
@@ -203,72 +202,24 @@ class Parameters(NamedTuple):
 def make_workspace(programs: CircuitPrograms, seed: int, threats: int = 0) -> SearchWorkspace:
     """A workspace for a game, with a random generator of its own, and room for `threats` (see `DecisiveMoves`)."""
     roles = len(programs.role_start) - 1
-    moves = len(programs.legal_slot)
-    words = (len(programs.initial) + 63) // 64 or 1
     trail = MAX_PLIES if roles == 1 else 0
-    workspace = SearchWorkspace(
-        slots=aligned_words(programs.n_slots),
-        goal_slots=aligned_words(programs.n_goal_slots),
-        expansion_goal_slots=aligned_words(programs.n_goal_slots),
-        move_workspace=new_move_workspace(programs, 1, seed),
-        rng=np.array([seed], np.uint64),
-        mask=np.zeros(2, np.uint64),
-        counts=np.zeros(4, np.int64),
-        costs=np.zeros(8),
-        current=np.zeros(64, np.int8),
-        descent=np.zeros((2, 64), np.int32),
-        edge=np.zeros((2, 64, roles), np.int32),
-        trail=np.zeros((2, 64, trail), np.int32),
-        trail_size=np.zeros((2, 64), np.int32),
-        descents=Descents(
-            depth=np.zeros(DESCENTS, np.int32),
-            node=np.zeros((DESCENTS, MAX_DEPTH + 1), np.int32),
-            edge=np.zeros((DESCENTS, MAX_DEPTH, roles), np.int32),
-            proven_child=np.zeros((DESCENTS, MAX_DEPTH), np.int32),
-            expected=np.zeros(DESCENTS, np.int32),
-            missing=np.zeros(DESCENTS, np.int32),
-            played=np.zeros(DESCENTS, np.int32),
-            results=np.zeros(DESCENTS, np.int64),
-            sums=np.zeros((DESCENTS, roles)),
-            lanes=np.zeros(DESCENTS, np.uint64),
-            free=np.zeros(DESCENTS, np.int32),
-            batch=np.zeros(MAX_BATCH, np.int32),
-            under_way=np.zeros(SIDE_BY_SIDE, np.int32),
-        ),
-        starts=Starts(
-            descent=np.zeros(MAX_STARTS, np.int32),
-            edge=np.zeros((MAX_STARTS, roles), np.int32),
-            state=np.zeros((MAX_STARTS, words), np.uint64),
-            copies=np.zeros(MAX_STARTS, np.int32),
-        ),
-        expansion=Expansion(
-            slots=aligned_words(programs.n_slots),
-            descent=np.zeros(64, np.int32),
-            node=np.zeros(64, np.int32),
-            edge=np.zeros((64, roles), np.int32),
-            copies=np.zeros(64, np.int32),
-            state=np.zeros((64, words), np.uint64),
-            candidates=new_candidates(programs),
-        ),
-        source=np.zeros(64, np.int32),
-        plies=np.zeros(64, np.int32),
-        decisive=new_decisive_workspace(threats, roles),
-        played=np.zeros(moves, np.uint64),
-        held_played=np.zeros(moves, np.uint64),
-        made=np.zeros(moves, np.float32),
-        best_line=np.zeros(trail + MAX_DEPTH + 2, np.int32),
-        best_goal=np.full(1, -1.0),
-        playout_counts=np.array([1.0, 20.0]),
-        moments=np.zeros((3, roles)),
-        goals=np.zeros(roles, np.float64),
-        lane_goals=np.zeros((64, roles), np.float64),
-        n_goals=np.zeros(roles, np.int64),
-        goal_value=np.zeros((roles, 64)),
-        goal_word=np.zeros((roles, 64), np.uint64),
-        block=np.zeros(64, np.uint64),
-        keep=np.full(1, ALL),
-        following=np.zeros(len(programs.next_slot), np.uint64),
+    workspace = allocate(
+        SearchWorkspace,
+        {"move_workspace": new_move_workspace(programs, 1, seed)},
+        slots=programs.n_slots,
+        goal_slots=programs.n_goal_slots,
+        fluents=len(programs.next_slot),
+        roles=roles,
+        starts=roles + 1,
+        moves=len(programs.legal_slot),
+        words=(len(programs.initial) + 63) // 64 or 1,
+        trail=trail,
+        line=trail + MAX_DEPTH + 2,
+        threats=threats,
     )
+    workspace.rng[0] = seed
+    workspace.keep[0] = ALL
+    workspace.playout_counts[:] = 1, 20
     clear_workspace(programs, workspace)
     return workspace
 

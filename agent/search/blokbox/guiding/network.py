@@ -17,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.blokbox.guiding.priors import N_BOARDS, N_COUNTS, describe, divide, softmax
+from games.bits.arrays import allocate, array
 from games.bits.board16x16 import WORDS
 from games.bits.compiling import INNER
 from games.bits.vectors import FLOATS, sum_rows
@@ -60,33 +61,25 @@ class Network(NamedTuple):
 class NetworkWorkspace(NamedTuple):
     """Memory of one thread's forward passes."""
 
-    active: NDArray[np.int32]
-    """[inputs]: active inputs first."""
-    hidden: NDArray[np.float32]
-    """[HIDDEN]: the first layer."""
-    second: NDArray[np.float32]
-    """[SECOND]: the second layer."""
-    densities: NDArray[np.float32]
-    """[2, 256]: see `placement_density`."""
-    boards: NDArray[np.uint64]
-    """[N_BOARDS, 4]: see `priors.divide`."""
-    move_features: NDArray[np.float32]
-    """[N_MOVE_FEATURES]: features of one move."""
-    feature_weights: NDArray[np.float32]
-    """[N_MOVE_FEATURES]: their weights in the position."""
+    active: NDArray[np.int32] = array(np.int32, "inputs")
+    """Active inputs first."""
+    hidden: NDArray[np.float32] = array(np.float32, HIDDEN)
+    """The first layer."""
+    second: NDArray[np.float32] = array(np.float32, SECOND)
+    """The second layer."""
+    densities: NDArray[np.float32] = array(np.float32, 2, BOARD_CELLS)
+    """See `placement_density`."""
+    boards: NDArray[np.uint64] = array(np.uint64, N_BOARDS, WORDS)
+    """See `priors.divide`."""
+    move_features: NDArray[np.float32] = array(np.float32, N_MOVE_FEATURES)
+    """Features of one move."""
+    feature_weights: NDArray[np.float32] = array(np.float32, N_MOVE_FEATURES)
+    """Their weights in the position."""
 
 
 def new_network_workspace(n_shapes: int) -> NetworkWorkspace:
     """Memory for one thread."""
-    return NetworkWorkspace(
-        active=np.zeros(weight_shapes(n_shapes)["rows"][0], np.int32),
-        hidden=np.zeros(HIDDEN, np.float32),
-        second=np.zeros(SECOND, np.float32),
-        densities=np.zeros((2, BOARD_CELLS), np.float32),
-        boards=np.zeros((N_BOARDS, WORDS), np.uint64),
-        move_features=np.zeros(N_MOVE_FEATURES, np.float32),
-        feature_weights=np.zeros(N_MOVE_FEATURES, np.float32),
-    )
+    return allocate(NetworkWorkspace, inputs=weight_shapes(n_shapes)["rows"][0])
 
 
 def weight_shapes(n_shapes: int) -> dict[str, tuple[int, ...]]:

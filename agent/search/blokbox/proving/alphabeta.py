@@ -14,11 +14,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.alphabeta.frames import NO_MOVE, new_frames, select_move, set_window, start_moves
+from agent.search.alphabeta.frames import FRAME, NO_MOVE, select_move, set_window, start_moves
 from agent.search.alphabeta.search import RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
 from agent.search.blokbox.guiding.priors import N_BOARDS, N_COUNTS, describe, divide
+from games.bits.arrays import allocate, array
 from games.bits.board16x16 import WORDS
 from games.bits.compiling import KERNEL
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, play
@@ -53,30 +54,27 @@ ENTRY = np.dtype(
 class ProverWorkspace(NamedTuple):
     """One thread's memory."""
 
-    frames: NDArray[Any]
-    """FRAME[plies]"""
-    positions: NDArray[np.uint64]
-    """[plies, POSITION_WORDS]"""
     scratch: PlacementWorkspace
     """Two slots per ply, one for each player's moves, after two with all shapes."""
-    live: NDArray[np.int64]
-    """[plies + 1, 2]: live shapes of both players before each ply."""
-    moves: NDArray[np.int64]
-    """[plies, moves]"""
-    order: NDArray[np.float32]
-    """[plies, moves]: order of the search, highest first."""
-    history: NDArray[np.float32]
-    """[2, moves]: cuts by each player's moves, weighted by depth."""
-    killers: NDArray[np.int64]
-    """[plies, 2]: last moves that cut at each ply, or -1."""
-    features: NDArray[np.float64]
-    """[2, N_FEATURES]: see `evaluation.take_features`."""
-    move_features: NDArray[np.float32]
-    """[N_COUNTS]: see `priors.describe`."""
-    boards: NDArray[np.uint64]
-    """[N_BOARDS, 4]: see `priors.divide`."""
-    nodes: NDArray[np.int64]
-    """[1]: number of positions visited, never reset by the search."""
+    frames: NDArray[Any] = array(FRAME, MAX_DEPTH + 1)
+    positions: NDArray[np.uint64] = array(np.uint64, MAX_DEPTH + 1, POSITION_WORDS)
+    live: NDArray[np.int64] = array(np.int64, MAX_DEPTH + 2, 2)
+    """Live shapes of both players before each ply."""
+    moves: NDArray[np.int64] = array(np.int64, MAX_DEPTH + 1, "most_moves")
+    order: NDArray[np.float32] = array(np.float32, MAX_DEPTH + 1, "most_moves")
+    """Order of the search, highest first."""
+    history: NDArray[np.float32] = array(np.float32, 2, "moves")
+    """Cuts by each player's moves, weighted by depth."""
+    killers: NDArray[np.int64] = array(np.int64, MAX_DEPTH + 1, 2, fill=-1)
+    """Last moves that cut at each ply, or -1."""
+    features: NDArray[np.float64] = array(np.float64, 2, N_FEATURES)
+    """See `evaluation.take_features`."""
+    move_features: NDArray[np.float32] = array(np.float32, N_COUNTS)
+    """See `priors.describe`."""
+    boards: NDArray[np.uint64] = array(np.uint64, N_BOARDS, WORDS)
+    """See `priors.divide`."""
+    nodes: NDArray[np.int64] = array(np.int64, 1)
+    """Number of positions visited, never reset by the search."""
 
 
 class BlokboxGame(NamedTuple):
@@ -103,21 +101,9 @@ def new_table(entries: int) -> NDArray[Any]:
 
 def new_workspace(variant: BlokboxVariant) -> ProverWorkspace:
     """Memory for the deepest search of a variant."""
-    max_moves = sum(len(shape.anchors) for shape in variant.shapes)
-    return ProverWorkspace(
-        frames=new_frames(MAX_DEPTH + 1),
-        positions=np.zeros((MAX_DEPTH + 1, POSITION_WORDS), np.uint64),
-        scratch=new_placement_workspace(variant, 2 * MAX_DEPTH + 4),
-        live=np.zeros((MAX_DEPTH + 2, 2), np.int64),
-        moves=np.zeros((MAX_DEPTH + 1, max_moves), np.int64),
-        order=np.zeros((MAX_DEPTH + 1, max_moves), np.float32),
-        history=np.zeros((2, len(variant.tables.effects)), np.float32),
-        killers=np.full((MAX_DEPTH + 1, 2), -1, np.int64),
-        features=np.zeros((2, N_FEATURES)),
-        move_features=np.zeros(N_COUNTS, np.float32),
-        boards=np.zeros((N_BOARDS, WORDS), np.uint64),
-        nodes=np.zeros(1, np.int64),
-    )
+    scratch = new_placement_workspace(variant, 2 * MAX_DEPTH + 4)
+    most_moves = sum(len(shape.anchors) for shape in variant.shapes)
+    return allocate(ProverWorkspace, {"scratch": scratch}, most_moves=most_moves, moves=len(variant.tables.effects))
 
 
 @njit(inline="always")

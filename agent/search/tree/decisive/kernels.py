@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from games.bits.arrays import array
 from games.bits.inner import inner_kernel, step
 from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
@@ -60,18 +61,18 @@ class DecisiveMoves(NamedTuple):
 class DecisiveWorkspace(NamedTuple):
     """Memory of `find_decisive`."""
 
-    lanes: NDArray[np.uint64]
-    """(threats) lanes of each threat; all 0 between calls."""
-    met: NDArray[np.int32]
-    """(threats) threats that some lane has, first."""
-    near: NDArray[np.uint64]
-    """(threats) lanes in which the next move can carry out each of these."""
-    decided: NDArray[np.uint64]
-    """(roles) lanes in which a move was found for each role."""
-    move: NDArray[np.int32]
-    """(MOST_FOUND) moves found."""
-    word: NDArray[np.uint64]
-    """(MOST_FOUND) their lanes."""
+    lanes: NDArray[np.uint64] = array(np.uint64, "threats")
+    """Lanes of each threat; all 0 between calls."""
+    met: NDArray[np.int32] = array(np.int32, "threats")
+    """Threats that some lane has, first."""
+    near: NDArray[np.uint64] = array(np.uint64, "threats")
+    """Lanes in which the next move can carry out each of these."""
+    decided: NDArray[np.uint64] = array(np.uint64, "roles")
+    """Lanes in which a move was found for each role."""
+    move: NDArray[np.int32] = array(np.int32, MOST_FOUND)
+    """Moves found."""
+    word: NDArray[np.uint64] = array(np.uint64, MOST_FOUND)
+    """Their lanes."""
 
 
 def no_decisive_moves() -> DecisiveMoves:
@@ -83,18 +84,6 @@ def no_decisive_moves() -> DecisiveMoves:
     endings = none(1), none(0), none(0), none(1), none(0)
     threats = none(0), none(0), none(1), none(0, ROW), none(1), none(0, ROW)
     return DecisiveMoves(*endings, *threats, none(1), none(0))
-
-
-def new_decisive_workspace(threats: int, roles: int) -> DecisiveWorkspace:
-    """A workspace for a number of threats and roles."""
-    return DecisiveWorkspace(
-        np.zeros(threats, np.uint64),
-        np.zeros(threats, np.int32),
-        np.zeros(threats, np.uint64),
-        np.zeros(roles, np.uint64),
-        np.zeros(MOST_FOUND, np.int32),
-        np.zeros(MOST_FOUND, np.uint64),
-    )
 
 
 @inner_kernel()

@@ -12,8 +12,9 @@ from numba import njit
 
 from agent.search.engine import Opinion
 from agent.search.tree.decisive.finding import decisive_moves_of, find_decisive_moves
-from agent.search.tree.decisive.kernels import DecisiveMoves, find_decisive, new_decisive_workspace
+from agent.search.tree.decisive.kernels import DecisiveMoves, DecisiveWorkspace, find_decisive
 from agent.search.tree.engine import TreeSearch
+from games.bits.arrays import allocate
 from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial, load_lanes
 from games.gdl.running.kernels import ALL, NARROW, evaluate
@@ -44,7 +45,7 @@ def _chosen(machine: CircuitMachine, moves: DecisiveMoves, states: list[State]) 
     load_initial(programs, slots)
     load_lanes(len(programs.next_slot), slots, np.stack([machine.pack(state) for state in states]))
     evaluate(programs.legal, slots, NARROW)
-    work = new_decisive_workspace(len(moves.role), len(machine.roles))
+    work = allocate(DecisiveWorkspace, threats=len(moves.role), roles=len(machine.roles))
     found: list[tuple[int, Term] | None] = [None] * len(states)
     lanes = ALL >> np.uint64(64 - len(states))
     for _ in range(2):
