@@ -90,9 +90,7 @@ def learn(
     with _helpers(cluster) as team:
         if team is not None:
             team.play(searched, 0)
-        preparation = Preparation(
-            searched, 0, threads=threads, seed=time.time_ns() & 0xFFFFFFFF, memory=memory, team=team
-        )
+        preparation = Preparation(searched, threads=threads, seed=time.time_ns() & 0xFFFFFFFF, memory=memory, team=team)
 
         def told(learner: Learner) -> None:
             latest = learner.latest

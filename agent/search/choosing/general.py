@@ -72,9 +72,7 @@ class GeneralSearch(Engine):
         self._tree = TreeSearch(machine, role, threads=threads, seed=random.getrandbits(63), **options)
         self._alpha_beta: AlphaBetaSearch | None = None
         self._threads = threads
-        self._preparation = Preparation(
-            machine, role, threads=threads, seed=random.getrandbits(63), memory=memory, team=team
-        )
+        self._preparation = Preparation(machine, threads=threads, seed=random.getrandbits(63), memory=memory, team=team)
         self._defence = Defence(machine, role) if whole else None
         self._preparing: threading.Thread | None = None
         self._halt = np.zeros(1, np.uint8)
@@ -159,8 +157,7 @@ class GeneralSearch(Engine):
             self.name, self.reason = alpha_beta.name, alpha_beta.reason
             try:
                 alpha_beta.think(stop, report, limit)
-                if not alpha_beta.helpless:
-                    return
+                return
             except CannotSearchError:
                 pass
         self.name, self.reason = self._tree.name, self._tree_reason()
@@ -232,8 +229,6 @@ class GeneralSearch(Engine):
             return "the rules are compiled to a circuit, and do not suit alpha-beta"
         if preparation.evaluation is None or preparation.features is None:
             return f"{self._tree.reason}; no evaluation for alpha-beta is learnt (yet)"
-        if self._alpha_beta is not None and self._alpha_beta.helpless:
-            return "alpha-beta finds no move that the other player, if it saw it, could not answer with a win"
         return "alpha-beta with the evaluation that was learnt did worse in trial matches"
 
     def _get_ready(self, stop: StopFlag, report: Report, seconds: float, *, trial: bool) -> bool:

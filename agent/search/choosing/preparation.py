@@ -10,7 +10,6 @@ from collections.abc import Callable
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agent.search.choosing.guided_playouts import gain_by_averages
 from agent.search.choosing.recollection import Recollection
@@ -23,13 +22,11 @@ from agent.search.learning.learner import Learner
 from agent.search.learning.memory import SheetMemory
 from agent.search.learning.tied_weights import symmetries_of
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
-from agent.search.pvs.simultaneous import SimultaneousSearch
 from agent.search.pvs.survey import survey
 from agent.search.team import Team
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.move_averages import DRAWS
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.running.serialise import serialise, widen
 from games.machine import State
 
 log = logging.getLogger(__name__)
@@ -62,18 +59,15 @@ class Preparation:
     def __init__(
         self,
         machine: CircuitMachine,
-        role: int,
         *,
         threads: int,
         seed: int,
         memory: SheetMemory | None = None,
         team: Team | None = None,
     ) -> None:
-        """`role` is the one to play. `memory` holds the results of earlier matches and takes those of this one; a
-        `team` plays matches to learn from."""
-        self._machine, self._role = machine, role
-        self.searched = machine
-        """The game as alpha-beta searches it: another one where both players choose at once (see `simultaneous`)."""
+        """`memory` holds the results of earlier matches and takes those of this one; a `team` plays matches to learn
+        from."""
+        self._machine = machine
         self._threads = threads
         self._team = team
         self._random = Random(seed)
@@ -122,19 +116,18 @@ class Preparation:
 
     @property
     def can_count_plies(self) -> bool:
-        """Whether alpha-beta can tell how soon a match is won or lost: not where both players choose at once."""
-        return bool(self.suits) and self.evaluation is not None and self.searched is self._machine
+        """Whether alpha-beta can tell how soon a match is won or lost."""
+        return bool(self.suits) and self.evaluation is not None
 
     def _needed_lead(self, features: Features) -> float:
         """Returns the lead in points that alpha-beta needs with an evaluation of these features.
 
         Without a match no lead is enough if it is `_ignorant`, or if the evaluation is only of patterns: such games are
-        slow to learn. Where both players choose at once it needs a clear lead, as it assumes that the opponent sees its
-        move.
+        slow to learn.
         """
         if self.trials.matches == 0 and (self._ignorant or features.shares is not None):
             return math.inf
-        return max(self.trials.needed_lead, 0.0 if self.searched is self._machine else CLEAR_LEAD)
+        return self.trials.needed_lead
 
     @property
     def _ignorant(self) -> bool:
@@ -182,7 +175,7 @@ class Preparation:
         with self._lock:
             if self.suits is None:
                 self.suits = self._examine()
-            if not self.suits or self.searched is not self._machine:
+            if not self.suits:
                 return False
             root = self._machine.initial()
             self._recall()
@@ -202,7 +195,7 @@ class Preparation:
                     kept = time.monotonic()
 
             with limited(stop, (1 - TRIAL_SHARE) * (end - time.monotonic())) as halt:
-                learner.run(self._root(root), halt, hear)
+                learner.run(self._machine.pack(root), halt, hear)
             self._keep()
             self._try_out(end, stop, DECISIVE_LEAD)
             self._keep()
@@ -291,7 +284,7 @@ class Preparation:
 
     def _recall(self) -> None:
         """Takes over the evaluation of earlier matches, if there is one."""
-        found = self._recollection.recall(self.searched, self._random)
+        found = self._recollection.recall(self._machine, self._random)
         if found is not None:
             learner = self._make_learner(found.features, found.evaluation, self._recollection.generations)
             self.features, self._learner = found.features, learner
@@ -301,48 +294,38 @@ class Preparation:
     def _keep(self) -> None:
         """Stores the results for later matches."""
         if self._learner is not None and self.features is not None:
-            self._recollection.keep(self.searched, self.features, self._learner)
+            self._recollection.keep(self._machine, self.features, self._learner)
 
     def _make_learner(self, features: Features, start: NetworkEvaluation, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)
         # Patterns of facts have no symmetries.
-        symmetries = symmetries_of(self.searched) if features.shares is None else ()
+        symmetries = symmetries_of(self._machine) if features.shares is None else ()
         return Learner(
-            self.searched,
+            self._machine,
             features,
             start,
             earlier=earlier,
             threads=self._threads,
             seed=seed,
             symmetries=symmetries,
-            # Helpers play the original game.
-            team=self._team if self.searched is self._machine else None,
+            team=self._team,
         )
 
     def _examine(self) -> bool:
-        """Whether alpha-beta can play the game, as it is or as if one player saw the other's choice."""
+        """Whether alpha-beta can play the game."""
         found = survey(self._machine, self._random.getrandbits(32))
         if found is not None:
             self.trials.plies, self.trials.branching = found.plies, found.branching
-        if found is None or found.turns or not found.opposed:
-            return found is not None and found.suits
-        serial = serialise(self._machine, self._role)
-        found = survey(serial, self._random.getrandbits(32)) if serial is not None else None
-        if serial is None or found is None or not found.suits:
-            return False
-        self.searched = serial
-        # Its memory would have to tell roles apart.
-        self._recollection.drop()
-        return True
+        return found is not None and found.suits
 
     def _fit(self, seconds: float, stop: StopFlag) -> None:
         """Sets the first evaluation by random play."""
         if self._learner is not None:
             return
         end = time.monotonic() + seconds
-        features = find_features(self.searched, self._random.getrandbits(63))
+        features = find_features(self._machine, self._random.getrandbits(63))
         learner = self._make_learner(features, linear_evaluation(np.zeros(features.n), 0.0))
-        if imitate_random_play(self.searched, learner, self._random, end, stop):
+        if imitate_random_play(self._machine, learner, self._random, end, stop):
             self.features, self._learner = features, learner
         else:
             self.suits = False
@@ -353,22 +336,17 @@ class Preparation:
             # Hours of learning are not improved in seconds.
             return
         with limited(stop, seconds) as halt:
-            self._learner.run(self._root(state), halt)
-
-    def _root(self, state: State) -> NDArray[np.uint64]:
-        """Returns a packed state of `searched`."""
-        return self.searched.pack(widen(self.searched, state))
+            self._learner.run(self._machine.pack(state), halt)
 
     def _try_out(self, end: float, stop: StopFlag, lead: float) -> None:
         """Plays trial matches; see `Trials.play`."""
         assert self._learner is not None
-        roles = (0, 1) if self.searched is self._machine else (self._role,)
         plies = self._learner.plies
         if plies is not None:
-            # Random matches have other lengths. Where both choose at once a turn is two plies of `searched`.
-            self.trials.plies = plies if self.searched is self._machine else plies / 2
+            # Random matches have other lengths.
+            self.trials.plies = plies
         try:
-            self.trials.play(roles, end, stop, lead)
+            self.trials.play(end, stop, lead)
         except CannotSearchError:
             self.suits = False
 
@@ -382,18 +360,10 @@ class Preparation:
     def alpha_beta(
         self, role: int, *, threads: int, megabytes: int = TABLE_MEGABYTES, team: Team | None = None
     ) -> AlphaBetaSearch:
-        """Returns a search for a role with the best evaluation so far, which must exist.
-
-        Where both players choose at once: only for the role to play, and without a team.
-        """
+        """Returns a search for a role with the best evaluation so far, which must exist."""
         evaluation, features = self.evaluation, self.features
         assert evaluation is not None
         assert features is not None
-        found: AlphaBetaSearch
-        if self.searched is self._machine:
-            found = AlphaBetaSearch(self._machine, role, features, threads=threads, megabytes=megabytes, team=team)
-        else:
-            assert role == self._role
-            found = SimultaneousSearch(self.searched, role, features, threads=threads, megabytes=megabytes)
+        found = AlphaBetaSearch(self._machine, role, features, threads=threads, megabytes=megabytes, team=team)
         found.use(evaluation)
         return found

@@ -47,10 +47,6 @@ class Recollection:
         """Evaluations learnt one after the other up to the recalled one; 0 without one."""
         return self._entry.generations if self._entry is not None else 0
 
-    def drop(self) -> None:
-        """Recalls and keeps nothing from now on."""
-        self._memory = None
-
     def recall(self, machine: CircuitMachine, random: Random) -> Recalled | None:
         """Returns the stored knowledge of the game; trial matches continue from the stored results. None if
         there is nothing, or nothing that fits."""

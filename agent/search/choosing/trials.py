@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
@@ -163,8 +163,8 @@ class Trials:
         self.matches = min(matches, MOST_REMEMBERED)
         self.points = points * self.matches / max(1, matches)
 
-    def play(self, roles: Sequence[int], end: float, stop: StopFlag, lead: float) -> None:
-        """Plays on all threads, alpha-beta alternating between these roles, until `end` (`time.monotonic`), `stop`, or
+    def play(self, end: float, stop: StopFlag, lead: float) -> None:
+        """Plays on all threads, alpha-beta alternating between the roles, until `end` (`time.monotonic`), `stop`, or
         a lead of that many points either way. Raises the errors of engines."""
         if stop[0] or abs(self.lead) >= lead or time.monotonic() >= end:
             return
@@ -175,15 +175,15 @@ class Trials:
         one_after_the_other = -(-MATCHES_IN_TIME // self._threads)
         self._seconds = min(self._wanted, max(LEAST_SECONDS, left / (one_after_the_other * self.plies)))
         with limited(stop, left) as halt, ThreadPoolExecutor(self._threads, "trial") as pool:
-            for done in [pool.submit(self._play_some, roles, halt, lead) for _ in range(self._threads)]:
+            for done in [pool.submit(self._play_some, halt, lead) for _ in range(self._threads)]:
                 done.result()
 
-    def _play_some(self, roles: Sequence[int], stop: StopFlag, lead: float) -> None:
+    def _play_some(self, stop: StopFlag, lead: float) -> None:
         while not stop[0]:
             with self._lock:
                 if self.matches >= MANY_TRIALS or abs(self.lead) >= lead:
                     break
-                role, match = self._interrupted.pop() if self._interrupted else self._begin(roles)
+                role, match = self._interrupted.pop() if self._interrupted else self._begin()
             share = match.play(stop)
             with self._lock:
                 if share is not None:
@@ -193,9 +193,9 @@ class Trials:
                     self._interrupted.append((role, match))
                     break
 
-    def _begin(self, roles: Sequence[int]) -> tuple[int, TrialMatch]:
+    def _begin(self) -> tuple[int, TrialMatch]:
         """A new match, with the role of alpha-beta."""
-        role, random = roles[self._begun % len(roles)], Random(self._random.getrandbits(63))
+        role, random = self._begun % 2, Random(self._random.getrandbits(63))
         self._begun += 1
         alpha_beta, tree = self._make_alpha_beta(role), self._make_tree(1 - role, random)
         engines = (alpha_beta, tree) if role == 0 else (tree, alpha_beta)

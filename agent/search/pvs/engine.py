@@ -52,8 +52,6 @@ class AlphaBetaSearch(Engine):
         self._state = machine.initial()
         self._moves = [move for moves in machine.game.moves for move in moves]
         self._evaluation: NetworkEvaluation | None = None
-        self.helpless = False
-        """Whether the last `think` ended with a proof that another search may better."""
 
     def use(self, evaluation: NetworkEvaluation) -> None:
         """Evaluates leaves by this evaluation from now on."""

@@ -90,8 +90,7 @@ class Stage:
             patch.setattr(module, "limited", self._limited)
         patch.setattr(general, "TreeSearch", self._make_playing)
         patch.setattr(preparing, "TreeSearch", self._maker(FakeTree))
-        for name in ("AlphaBetaSearch", "SimultaneousSearch"):
-            patch.setattr(preparing, name, self._maker(FakeAlphaBeta))
+        patch.setattr(preparing, "AlphaBetaSearch", self._maker(FakeAlphaBeta))
         patch.setattr(preparing, "Learner", self._maker(FakeLearner))
         patch.setattr(preparing, "imitate_random_play", self._imitate)
         patch.setattr(preparing, "gain_by_averages", self._measure_gain)
@@ -221,7 +220,7 @@ class FakeTree(Searching):
 class FakeAlphaBeta(Searching):
     """Alpha-beta."""
 
-    name, reason, helpless = "alpha-beta", "turns", False
+    name, reason = "alpha-beta", "turns"
 
     def use(self, evaluation: NetworkEvaluation) -> None:
         """Takes an evaluation."""

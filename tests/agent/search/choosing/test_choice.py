@@ -68,18 +68,6 @@ def test_a_slow_game_of_which_nothing_is_learnt_is_left_to_tree_search(
     assert stage.player() == player
 
 
-@pytest.mark.parametrize(
-    ("points", "player"), [(wins, "alpha-beta"), (lambda role: 0.55, "tree search"), (unfinished, "tree search")]
-)
-def test_where_both_choose_at_once_alpha_beta_needs_a_clear_lead(
-    monkeypatch: pytest.MonkeyPatch, points: Callable[[int], float], player: str
-) -> None:
-    """It assumes that the other sees its move, and plays its own role only."""
-    stage = Stage(monkeypatch, RACE)
-    stage.points = lambda role: points(role) if role == 1 else 1 / 0
-    assert stage.player(role=1) == player
-
-
 @pytest.mark.parametrize("early", [True, False])
 def test_states_that_cannot_be_searched_are_left_to_tree_search(stage: Stage, early: bool) -> None:
     """Whether a trial match finds it out, or a turn."""
@@ -91,9 +79,10 @@ def test_states_that_cannot_be_searched_are_left_to_tree_search(stage: Stage, ea
     assert engine.name == "tree search"
 
 
-def test_other_games_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rules", [COOPERATION, RACE])
+def test_other_games_are_left_alone(monkeypatch: pytest.MonkeyPatch, rules: str) -> None:
     """Nothing is learnt where alpha-beta is out of the question: the time is for tree search."""
-    stage = Stage(monkeypatch, COOPERATION)
+    stage = Stage(monkeypatch, rules)
     assert stage.player() == "tree search"
     assert not stage.spent("learning") + stage.spent("trial")
 

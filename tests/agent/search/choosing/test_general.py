@@ -189,7 +189,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     monkeypatch.setattr(finding, "MAX_FLUENTS", 80)
     monkeypatch.setattr(preparing, "MAX_FLUENTS", 80)
     monkeypatch.setattr(first_evaluation, "MOST_STATES", 2_000)
-    preparation = preparing.Preparation(own("connect_four"), 0, threads=1, seed=1)
+    preparation = preparing.Preparation(own("connect_four"), threads=1, seed=1)
     preparation.run(own("connect_four").initial(), 10_000.0, GO)
     features, evaluation = preparation.features, preparation.evaluation
     assert features is not None
@@ -233,7 +233,7 @@ def test_trial_matches_end_on_several_threads(own: Compile) -> None:
     make = searches(machine)
     trials = trying.Trials(machine, lambda role: make(role, Random(role)), make, threads=2, random=Random(1))
     with StopWhen(lambda: trials.matches >= 2) as stop:
-        trials.play((0, 1), time.monotonic() + PATIENCE, stop.flag, math.inf)
+        trials.play(time.monotonic() + PATIENCE, stop.flag, math.inf)
     assert 0 <= trials.points <= trials.matches >= 2
 
 

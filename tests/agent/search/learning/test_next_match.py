@@ -50,7 +50,7 @@ def kept(machine: CircuitMachine, folder: Path) -> MemoryEntry:
 
 def learn(machine: CircuitMachine, folder: Path) -> Preparation:
     """A preparation with a new evaluation, or more; then it is stopped."""
-    preparation = Preparation(machine, 0, threads=1, seed=1, memory=memory_of(machine, folder))
+    preparation = Preparation(machine, threads=1, seed=1, memory=memory_of(machine, folder))
     preparation.run(machine.initial(), 0.0, np.zeros(1, np.uint8), trial=False)
     before = preparation.generations
     with StopWhen(lambda: preparation.generations > before) as stop:
@@ -67,7 +67,7 @@ def test_second_match_goes_on_with_what_the_first_has_learnt(
     assert first.evaluation is not None
     assert (before.generations, before.matches) == (first.generations, first.matches)
     monkeypatch.setattr(preparing, "imitate_random_play", None)
-    second = Preparation(machine, 0, threads=1, seed=2, memory=memory_of(machine, tmp_path))
+    second = Preparation(machine, threads=1, seed=2, memory=memory_of(machine, tmp_path))
     second.run(machine.initial(), 0.0, np.zeros(1, np.uint8))
     assert second.evaluation is not None
     np.testing.assert_allclose(second.evaluation.weights, first.evaluation.weights, rtol=1e-5)
@@ -98,7 +98,7 @@ def test_matches_too_short_for_a_generation_add_up(
     for _ in range(2):
         recorded: list[Episode | None] = []
         flag = np.zeros(1, np.uint8)
-        preparation = Preparation(machine, 0, threads=1, seed=1, memory=memory_of(machine, tmp_path))
+        preparation = Preparation(machine, threads=1, seed=1, memory=memory_of(machine, tmp_path))
         preparation.run(machine.initial(), 1000.0, flag, trial=False)
         found.append((kept(machine, tmp_path).generations, kept(machine, tmp_path).matches))
     (none, first), (one, both) = found
