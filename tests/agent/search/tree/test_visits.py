@@ -43,16 +43,16 @@ def visits(think: Think, monkeypatch: pytest.MonkeyPatch) -> Callable[[CircuitMa
 @pytest.mark.parametrize(
     ("name", "playouts", "expected"),
     [
-        ("connect_four", 2000, [121, 225, 305, 693, 329, 209, 130]),
+        ("connect_four", 2000, [137, 201, 353, 697, 297, 176, 154]),
         # Below the root there are proven positions.
-        ("tic_tac_toe", 4000, [509, 122, 342, 110, 2896, 89, 280, 129, 214]),
+        ("tic_tac_toe", 4000, [380, 89, 191, 65, 3266, 113, 357, 81, 265]),
         (
             "three_way_line",
             2000,
-            [16, 32, 153, 32, 24, 25, 56, 79, 136, 25, 112, 96, 412, 199, 72, 17, 79, 136, 121, 32, 24, 25, 40, 40, 25],
+            [40, 29, 81, 40, 24, 25, 64, 112, 64, 33, 96, 129, 393, 182, 56, 25, 67, 236, 97, 32, 32, 25, 72, 32, 25],
         ),
         # Both choose at once.
-        ("rock_paper_scissors", 2000, [1233, 1971, 1199]),
+        ("rock_paper_scissors", 2000, [1809, 1849, 1793]),
     ],
 )
 def test_visits_of_each_move(
