@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 
 from agent.search.alphabeta.table import new_table
-from agent.search.alphabeta.windows import search_around
 from agent.search.reversi.evaluation import BoardRules
 from agent.search.reversi.search import ReversiSearcher
 from agent.search.reversi.selectivity import EXACT, margins
@@ -18,9 +17,9 @@ _LINE = re.compile(r"([XO-]{64}) ([XO]);")
 _MOVE = re.compile(r"[A-Ha-h][1-8]:([+-]\d+)")
 _LEVELS = (0, 1, 2, 3, EXACT)
 """Selectivity levels of the searches to the end: each orders the moves of the next."""
-_ASPIRATION = (2, *(4,) * 19)
-"""Widths in discs of the windows of a search to the end (see `search_around`). A limited number, as selective searches
-may disagree for ever."""
+_WIDTHS = (2, *(4,) * 20)
+"""Widths in discs of the windows of a search to the end, to either side of the guess at first, then beyond the last
+score. A limited number, as selective searches may disagree for ever."""
 _LOWEST, _HIGHEST = -65, 65
 """The open window, which holds all scores."""
 
@@ -84,13 +83,12 @@ def solve(problem: Problem, *, megabytes: int = 256) -> Solution:
 
 
 def _around(searcher: ReversiSearcher, problem: Problem, guess: int, level: int) -> int:
-    """Returns the score by a search to the end, with a narrow window around a guess at first."""
-    score = search_around(
-        guess,
-        _ASPIRATION,
-        _LOWEST,
-        _HIGHEST,
-        lambda alpha, beta: searcher.score(problem.player, problem.opponent, alpha, beta, problem.empties, level),
-    )
-    assert score is not None  # None is for searches that are stopped
-    return score
+    """Returns the score by a search to the end: in narrow windows around a guess, which move while it fails."""
+    alpha, beta = guess - _WIDTHS[0], guess + _WIDTHS[0]
+    for width in _WIDTHS[1:]:
+        score = searcher.score(problem.player, problem.opponent, alpha, beta, problem.empties, level)
+        if alpha < score < beta:
+            return score
+        alpha, beta = (score - width, score + 1) if score <= alpha else (score - 1, score + width)
+        alpha, beta = max(_LOWEST, alpha), min(_HIGHEST, beta)
+    return searcher.score(problem.player, problem.opponent, _LOWEST, _HIGHEST, problem.empties, level)

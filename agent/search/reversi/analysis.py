@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from agent.search.alphabeta.table import new_table
-from agent.search.alphabeta.windows import search_around
 from agent.search.reversi.evaluation import BoardRules, PatternEvaluation
 from agent.search.reversi.search import STOPPED, ReversiSearcher
 from agent.search.reversi.selectivity import EXACT, Coefficients, margins
@@ -23,10 +22,6 @@ from games.native.reversi.rules import ReversiVariant, cells_of, play
 
 MIDGAME_LEVEL = 0
 """The selectivity level of searches that do not reach the end of the game."""
-_ASPIRATION = (3, 9)
-"""Widths in discs of the windows around the last iteration's score (see `search_around`)."""
-_NARROW_DEPTH = 5
-"""Shallowest iteration with narrow windows: scores of shallower ones differ too much."""
 _SIDE_DEPTH = 9
 """Shallowest iteration with side threads: shallower ones end before these have started."""
 _DIRECT = 11
@@ -124,7 +119,7 @@ class ReversiAnalyser:
             searcher.date = (searcher.date + 1) & 255
         main = self._searchers[0]
         main.stop = stop
-        score, before = 0, self.nodes
+        before = self.nodes
         for step in schedule(empty.bit_count()):
             if step.depth > max_depth or stop[0] or (max_nodes is not None and self.nodes - before >= max_nodes):
                 break
@@ -134,12 +129,11 @@ class ReversiAnalyser:
                 publish(ReversiVerdict(cell, value, step, sure, self.nodes))
 
             try:
-                found = self._window_search(main, children, step, score, tell)
+                score = self._root(main, children, step, tell)
             finally:
                 self._halt[0] = 1  # the next iteration waits for the side threads, this turn need not
-            if found is None:
+            if score is None:
                 return False
-            score = found
             # In a lost position the narrowest loss is sought: the opponent may err.
             complete = step.level == EXACT and step.depth == empty.bit_count()
             proven = complete and (score >= 0 or not step.result_only)
@@ -148,33 +142,15 @@ class ReversiAnalyser:
                 return True
         return False
 
-    def _window_search(
+    def _root(
         self,
         searcher: ReversiSearcher,
         children: list[tuple[int, int, int]],
         step: DeepeningStep,
-        guess: int,
         tell: Callable[[int, int], None],
     ) -> int | None:
-        """Run one iteration; move the best child to the front and return its score, or None when stopped."""
-        full = self.variant.cells
-        if step.result_only:
-            return self._root(searcher, children, step, -1, 1, tell)
-        widths = _ASPIRATION if step.depth >= _NARROW_DEPTH else ()
-        return search_around(
-            guess, widths, -full, full, lambda alpha, beta: self._root(searcher, children, step, alpha, beta, tell)
-        )
-
-    @staticmethod
-    def _root(
-        searcher: ReversiSearcher,
-        children: list[tuple[int, int, int]],
-        step: DeepeningStep,
-        alpha: int,
-        beta: int,
-        tell: Callable[[int, int], None],
-    ) -> int | None:
-        """Principal variation search over the root moves within one window."""
+        """Runs one iteration; moves the best child to the front and returns its score, or None when stopped."""
+        alpha, beta = self._window(step)
         best = -STOPPED
         depth, level = step.depth - 1, step.level
         for index, (cell, player, opponent) in enumerate(list(children)):
@@ -198,6 +174,10 @@ class ReversiAnalyser:
                 break
         return best
 
+    def _window(self, step: DeepeningStep) -> tuple[int, int]:
+        """Alpha and beta of an iteration."""
+        return (-1, 1) if step.result_only else (-self.variant.cells, self.variant.cells)
+
     def _start_side_threads(self, player: int, opponent: int, step: DeepeningStep) -> None:
         """Start the side threads on the position, every second one a ply deeper."""
         for search in self._side_searches:
@@ -206,7 +186,7 @@ class ReversiAnalyser:
         if self._pool is None or step.depth < _SIDE_DEPTH:
             return
         self._halt[0] = 0
-        alpha, beta = (-1, 1) if step.result_only else (-self.variant.cells, self.variant.cells)
+        alpha, beta = self._window(step)
         self._side_searches = [
             self._pool.submit(searcher.score, player, opponent, alpha, beta, step.depth + index % 2, step.level)
             for index, searcher in enumerate(self._searchers[1:])
