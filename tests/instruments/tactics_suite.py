@@ -18,7 +18,7 @@ from agent.json_lines import read_lines
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import limited
 from agent.search.evaluation.features import find_features
-from agent.search.evaluation.scale import WIN, WON
+from agent.search.evaluation.network import WIN, WON
 from agent.search.learning.selfplay import play_match
 from agent.search.pvs.analysis import PvsSearcher, PvsVerdict
 from agent.search.pvs.survey import survey

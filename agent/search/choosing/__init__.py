@@ -1,8 +1,7 @@
 """Choice between alpha-beta and tree search for a game of two, while the start clock runs and between turns.
 
 `preparation` has an evaluation learnt, or recalls that of earlier matches (`recollection`), and plays `trials` of
-alpha-beta against tree search on very short clocks. `guided_playouts` tells how tree search's playouts draw their
-moves. `general` is the engine.
+alpha-beta against tree search on very short clocks. `general` is the engine.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from agent.search.kernel_groups import ALPHA_BETA, CIRCUIT, KernelGroup
 
 
 def _load() -> None:
-    from agent.search.learning.warming import warm_kernels
+    from agent.search.choosing.general import warm_kernels
     from games.gdl.compile import warm_kernels as warm_circuit_kernels
 
     warm_kernels(warm_circuit_kernels())

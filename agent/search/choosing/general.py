@@ -17,8 +17,12 @@ import numpy as np
 from agent.search.choosing.preparation import Preparation
 from agent.search.defence import Defence, defended
 from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report, Score, StopFlag, limited
-from agent.search.evaluation.network import NetworkEvaluation
+from agent.search.evaluation.features import find_features
+from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
+from agent.search.evaluation.training import Trainer
 from agent.search.learning.memory import SheetMemory
+from agent.search.learning.selfplay import play_match
+from agent.search.pvs.analysis import PvsAnalyser
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
 from agent.search.subgames import SubgameSearch
 from agent.search.team import Team
@@ -297,3 +301,19 @@ def make_engine(
     share = tree_memory() // (len(subgames) + 1)
     parts = [(part, GeneralSearch(part.machine, role, whole=False, memory_bytes=share)) for part in subgames]
     return SubgameSearch(machine, role, parts, whole)
+
+
+def warm_kernels(machine: CircuitMachine) -> None:
+    """Compiles the kernels of alpha-beta and of learning in this process, or loads them from the cache."""
+    root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
+    features = find_features(machine, 1)
+    searcher = PvsAnalyser(machine, features, megabytes=1).searchers[0]
+    searcher.analyse(root, stop, lambda verdict: None, 2)
+    movers = np.zeros(4, np.int8)
+    rng, states, scores = np.ones(1, np.uint64), np.zeros((4, machine.words), np.uint64), np.zeros(4, np.int64)
+    play_match(searcher.game, searcher.game, root, 1, 0, 0, rng, states, movers, scores, stop)
+    trainer = Trainer(features, machine.words, 1, 1, np.arange(features.n, dtype=np.int32)[None])
+    trainer.add(root[None], movers[:1], scores[:1])
+    trained = trainer.trained(linear_evaluation(np.zeros(features.n), 0.0), 1, stop)
+    assert trained is not None
+    trainer.expected(trained, root[None], movers[:1])

@@ -11,10 +11,9 @@ from random import Random
 
 import numpy as np
 
-from agent.search.choosing.guided_playouts import gain_by_averages
 from agent.search.choosing.recollection import Recollection
 from agent.search.choosing.trials import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials
-from agent.search.engine import StopFlag, limited
+from agent.search.engine import Limit, StopFlag, consider, limited
 from agent.search.evaluation.features import MAX_FLUENTS, Features, find_features
 from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.learning.first_evaluation import imitate_random_play
@@ -51,6 +50,9 @@ MOST_FIT_SECONDS, KEEP_SECONDS, TRIAL_SHARE = 5.0, 10.0, 0.1
 matches."""
 QUICK_FEATURES = 1500
 """Limit on features of a fit that takes less than a second: it may continue when the turn begins."""
+
+LEARNING = 0.6
+"""Share of the time before results count: a search first learns the averages."""
 
 
 class Preparation:
@@ -367,3 +369,30 @@ class Preparation:
         found = AlphaBetaSearch(self._machine, role, features, threads=threads, megabytes=megabytes, team=team)
         found.use(evaluation)
         return found
+
+
+def gain_by_averages(
+    make_tree: Callable[[int, Random], TreeSearch], state: State, seconds: float, stop: StopFlag, random: Random
+) -> float | None:
+    """Returns the share of all points, -1..1, by which a role is ahead on average if it alone chooses by move averages.
+
+    Where one role gains much so, playouts in which both choose so are mostly better. Searches `state`, a game of two
+    roles, once for each role, for that many seconds together. None if it is stopped, or a search had no results.
+    """
+    ahead = 0.0
+    for role in (0, 1):
+        tree = make_tree(0, random)
+        tree.draw(DRAWS, only=role)
+        tree.begin(state)
+        counts, totals = [], []
+        for share in (LEARNING, 1.0 - LEARNING):
+            # The move does not matter.
+            consider(tree, [()], Limit(share * seconds / 2), stop)
+            count, total = tree.results()
+            counts.append(count)
+            totals.append(total)
+        if stop[0] or counts[1] == counts[0]:
+            return None
+        goals = (totals[1] - totals[0]) / (counts[1] - counts[0])
+        ahead += (goals[role] - goals[1 - role]) / 2
+    return float(ahead)

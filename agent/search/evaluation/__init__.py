@@ -1,5 +1,5 @@
 """Evaluations learnt for a game: features of its states, their weights, and a way to learn these.
 
-`features`, with `pairs`, lists the facts and patterns that count. `network` turns their weights into scores on the
-`scale` of alpha-beta, with hidden units or without; `training` learns such networks, by steps of `adam`.
+`features`, with `pairs`, lists the facts and patterns that count. `network` turns their weights into scores of
+alpha-beta, with hidden units or without; `training` learns such networks.
 """

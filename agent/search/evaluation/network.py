@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.evaluation.scale import MOST, WIN, WON
 from games.bits.short_rows import COLUMNS, FULL_SHIFT
 
 LOGIT = 2000
@@ -22,6 +21,13 @@ START = 0.3
 """Sum of a unit without features: between its limits, so that it learns."""
 SPREAD = 0.5
 """Standard deviation of a unit's sum at first, over states."""
+
+WIN = 30000
+"""Score of a win at the root; each ply until the win costs one point."""
+WON = WIN - 1000
+"""Higher scores are proven wins."""
+MOST = 10000
+"""Highest score of an evaluation: a sure win. A draw is 0."""
 
 
 @dataclass(frozen=True)

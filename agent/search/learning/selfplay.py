@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from agent.search.alphabeta.table import probe
-from agent.search.evaluation.scale import WIN
+from agent.search.evaluation.network import WIN
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import search
 from agent.search.pvs.table import child_of, side_key

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from agent.search.alphabeta.table import new_table
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.network import MOVERS, NetworkEvaluation
-from agent.search.evaluation.scale import WIN, WON
+from agent.search.evaluation.network import MOVERS, WIN, WON, NetworkEvaluation
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import STOPPED, search
 from agent.search.pvs.table import SIDE_KEY
@@ -54,7 +53,7 @@ class PvsVerdict:
     move: int
     """Numbered over all roles."""
     score: int
-    """On the scale of `agent.search.evaluation.scale`."""
+    """On the scale of `agent.search.evaluation.network`."""
     depth: int
     """In plies."""
     proven: bool

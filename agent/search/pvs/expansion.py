@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from agent.search.evaluation.network import MOVERS
-from agent.search.evaluation.scale import MOST, WIN
+from agent.search.evaluation.network import MOST, MOVERS, WIN
 from agent.search.pvs.batching import enter_families, load_siblings
 from agent.search.pvs.workspace import (
     BOTH,

@@ -16,7 +16,7 @@ from agent.search.alphabeta.frames import FAMILY, NO_MOVE, select_move, set_wind
 from agent.search.alphabeta.search import DESCEND, RETURN, SELECT
 from agent.search.alphabeta.search import search as search_frames
 from agent.search.alphabeta.table import probe
-from agent.search.evaluation.scale import MOST, WIN, WON
+from agent.search.evaluation.network import MOST, WIN, WON
 from agent.search.pvs.expansion import expand
 from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, side_key, store, value_of
 from agent.search.pvs.workspace import (

@@ -4,7 +4,8 @@ The engine searches the best move of the last iteration first, which takes much 
 moves. Refuting needs only a bound, so helpers do it meanwhile: each searches the other moves in null windows at the
 engine's newest score, from the end and in an order of its own. The engine puts a helper's entries into its table, finds
 them when it comes to the move, and passes its own on. All announce their current move, which the others leave for last.
-So nobody assigns work, and a lost helper leaves nothing undone. Entries of deeper nodes are exchanged too (`sharing`).
+So nobody assigns work, and a lost helper leaves nothing undone. Entries of deeper nodes are exchanged too: moves
+transpose, and programs on clusters share entries near the root in place of a common table (Feldmann 1993).
 
 Splitting at the root is as old as parallel alpha-beta (Hyatt 1997 reviews it); ABDADA defers moves that others search
 without a scheduler (Weill 1996).
@@ -21,13 +22,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.alphabeta.table import new_table, read_entries
+from agent.search.alphabeta.table import new_table, places_of, read_entries
 from agent.search.engine import StopFlag
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.network import NetworkEvaluation
-from agent.search.evaluation.scale import WIN, WON
+from agent.search.evaluation.network import WIN, WON, NetworkEvaluation
 from agent.search.pvs.analysis import MAX_DEPTH, PvsAnalyser, PvsSearcher, PvsVerdict, SearchProgress
-from agent.search.pvs.sharing import newest_entries, write_entries
+from agent.search.pvs.table import DATE_AT, DEPTH_AT, EXACT, KIND_AT, LOWER, VALUE_AT
+from agent.search.pvs.workspace import STORED
 from agent.search.team import Assistant, Setting, Team
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
@@ -42,6 +43,8 @@ GOLDEN = 0.6180339887
 
 ENGINE = -1
 """The engine's rank beside the helpers'."""
+
+_BYTE = np.uint64(0xFF)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,7 @@ class Findings:
     """(2 * children) data of the table's entries of the root's children, in the order of `PvsSearcher.root_keys`; 0 for
     none."""
     newest: NDArray[np.uint64]
-    """(n, 2) other entries of the table, see `sharing`."""
+    """(n, 2) other entries of the table, see `newest_entries`."""
     rank: int
     """The helper's."""
     searched: tuple[int, int] | None = None
@@ -287,3 +290,49 @@ def _take_over(searcher: PvsSearcher, told: Findings | Guide) -> None:
     write_entries(searcher, searcher.root_keys, told.entries)
     data = told.newest[:, 1]
     write_entries(searcher, told.newest[:, 0] ^ data, data)
+
+
+def newest_entries(searcher: PvsSearcher) -> NDArray[np.uint64]:
+    """Returns the entries (n, 2) of `SHARED_DEPTH` plies or more that a search, which may be running, has stored last.
+
+    In the table's form: an entry torn by a write fits no position.
+    """
+    recent = searcher.work.recent
+    return recent[: min(int(searcher.work.counts[STORED]), len(recent))].copy()
+
+
+def write_entries(searcher: PvsSearcher, keys: NDArray[np.uint64], data: NDArray[np.uint64]) -> None:
+    """Writes data (n; 0: none) for keys (n) into the table of a search, which may be running, where it says more than
+    the present entries."""
+    table, date = searcher.game.table, np.uint64(searcher.date)
+    places = places_of(table, keys)
+    held = table[places]
+    held_data = held[..., 1]
+    same = ((held[..., 0] ^ held_data) == keys[:, None]) & (held_data != 0)
+    # Replaces the oldest and shallowest of a bucket, as `table.store` does.
+    worth = _depths(held_data) + 1000 * (held_data >> DATE_AT & _BYTE == date)
+    slots = np.where(same, -1, np.where(held_data == 0, 0, worth + 1)).argmin(axis=1)
+    rows = np.arange(len(keys))
+    known, own = same.any(axis=1), held_data[rows, slots]
+    news = (data != 0) & (~known | _says_more(data, own))
+    at = places[rows, slots][news]
+    entries = (data[news] & ~(_BYTE << DATE_AT)) | date << DATE_AT
+    # A reader that sees only one of the two words finds nothing (see `agent.search.alphabeta.table`).
+    table[at, 0] = keys[news] ^ entries
+    table[at, 1] = entries
+
+
+def _says_more(data: NDArray[np.uint64], own: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Whether an entry's data say more than another's (n each) of the same position: deeper, exact, or a closer
+    bound."""
+    depth, own_depth = _depths(data), _depths(own)
+    kind, own_kind = data >> KIND_AT & np.uint64(3), own >> KIND_AT & np.uint64(3)
+    value, own_value = data >> VALUE_AT & np.uint64(0xFFFF), own >> VALUE_AT & np.uint64(0xFFFF)
+    closer = (kind == own_kind) & np.where(kind == LOWER, value > own_value, value < own_value)
+    better = (own_kind != EXACT) & ((kind == EXACT) | closer)
+    more: NDArray[np.bool_] = (depth > own_depth) | ((depth == own_depth) & better)
+    return more
+
+
+def _depths(data: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return (data >> DEPTH_AT & _BYTE).astype(np.int64)

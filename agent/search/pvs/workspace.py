@@ -42,7 +42,7 @@ moves, or several roles with a choice); sum and number of changes of the evaluat
 
 SHARED_DEPTH, RECENT = 4, 2048
 """Least depth of entries kept for helpers, and number of the newest kept, a power of 2: a tenth of a second of search
-(see `sharing`)."""
+(see `splitting`)."""
 
 
 class PvsWorkspace(NamedTuple):

@@ -1,8 +1,8 @@
 """General tree search on circuits: Monte-Carlo tree search for any number of roles.
 
-The tree: `store` (nodes, edges, transpositions), `proofs`, `compaction`, and the `lock` of threads that share it.
+The tree: `store` (nodes, edges, transpositions), `proofs`, and `compaction`.
 
-The search: `kernels`, put together from `batch` and `descent` (selection; `regret` where several roles choose at once),
+The search: `kernels`, put together from `descent` (selection; `regret` where several roles choose at once),
 `expansion` and `backup`, in one thread's `workspace`. Playouts use `decisive` moves and `move_averages`; `threats`
 proves wins that they force.
 

@@ -1,5 +1,8 @@
 """Descents from the root to a leaf: selection of each role's edge (see `regret`, too), and the path.
 
+A batch is led down side by side. Its descents take turns, a level each: while memory fetches the node of one, the
+others go on (Chen, Ailamaki, Gibbons & Mowry 2004, "Improving hash join performance through prefetching").
+
 In all kernels `tree` is a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a `Parameters`; nodes, edges, roles
 and descents are integers.
 """
@@ -8,9 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from agent.search.tree.backup import back_up
 from agent.search.tree.regret import EXPLORED, draw_edge, is_mixed
 from agent.search.tree.store import AMAF, EDGE, MIXED, OPEN, PROVEN, ROOT, choosers, get_child
-from agent.search.tree.workspace import MAX_DEPTH
+from agent.search.tree.workspace import MAX_DEPTH, N_FREE, SIDE_BY_SIDE
 from games.bits.inner import inner_kernel, step
 from games.bits.locks import fence
 from games.bits.prefetch import LINE_BYTES, prefetch
@@ -218,3 +222,54 @@ def fetch_edges(tree, descents, descent):
                 prefetch(tree.edge, edge)
             for edge in range(first, first + size, AMAF_OF_A_LINE):
                 prefetch(tree.amaf, edge)
+
+
+@step
+def lead_down(tree, lanes, parameters, batch, playouts, threshold):
+    """Makes `batch` descents that expect `playouts` results each; fewer if the root is proven meanwhile.
+
+    `tree` is a `SearchTree`, `lanes` a `SearchWorkspace`, `parameters` a `Parameters`, `threshold` that of
+    `is_expansion_due`. Lists in `descents.batch` first the descents whose leaf is still to be made, then those at an
+    unexpanded node. Returns both numbers, and the number of descents that ended, and were backed up, at proven nodes.
+    """
+    descents = lanes.descents
+    n_new = np.int64(0)
+    n_old = np.int64(0)
+    exact = 0
+    begun = 0
+    under_way = 0
+    while under_way > 0 or (begun < batch and tree.node[tree.counts[ROOT]].status == OPEN):
+        if under_way == 0:
+            under_way = min(SIDE_BY_SIDE, batch - begun)
+            begun += under_way
+            for i in range(under_way):
+                lanes.counts[N_FREE] -= 1
+                descents.under_way[i] = descents.free[lanes.counts[N_FREE]]
+                begin_descent(tree, lanes, descents.under_way[i], playouts)
+        left = 0
+        for i in range(under_way):
+            descent = descents.under_way[i]
+            end = ONWARD
+            going = True
+            while going:
+                end = go_down(tree, lanes, descent, parameters, threshold)
+                # Where several choose at once, the next descent needs the result of this one.
+                going = end == ONWARD and is_drawn(tree, descents, descent)
+            if end == ONWARD:
+                descents.under_way[left] = descent
+                left += 1
+            elif end == EXACT:
+                # At once: regret matching needs the newest results.
+                back_up(tree, descents, lanes.counts, lanes.goals, lanes.rng, descent, parameters)
+                exact += 1
+            elif end == NEW:
+                descents.batch[n_new + n_old] = descents.batch[n_new]
+                descents.batch[n_new] = descent
+                n_new += 1
+            else:
+                descents.batch[n_new + n_old] = descent
+                n_old += 1
+        under_way = left
+        for i in range(under_way):
+            fetch_edges(tree, descents, descents.under_way[i])
+    return n_new, n_old, exact

@@ -1,6 +1,6 @@
 """Leaves and their children, made on 64 lanes at once; each descent brings several playouts.
 
-A batch of descents reaches leaves (`batch`), whose states are made in one pass of the lanes. Then all their children
+A batch of descents reaches leaves (`descent`), whose states are made in one pass of the lanes. Then all their children
 are made, 64 in a pass, which finds terminal ones at once: a leaf with a winning move is proven as soon as it is made
 (decisive moves, Teytaud & Teytaud 2010). Playouts start from the other children, several for each descent where they
 are cheap (leaf parallelisation, Cazenave & Jouandeau 2007).
@@ -14,9 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from agent.search.tree.backup import NO_EDGE, NO_TRAIL, back_up, note_best_line
-from agent.search.tree.batch import lead_down
-from agent.search.tree.descent import is_expansion_due
-from agent.search.tree.lock import lock
+from agent.search.tree.descent import is_expansion_due, lead_down
 from agent.search.tree.proofs import note_proven_child, set_proven
 from agent.search.tree.store import (
     LOCK,
@@ -45,7 +43,7 @@ from agent.search.tree.workspace import (
 )
 from games.bits.clock import nanoseconds
 from games.bits.inner import inner_kernel, step
-from games.bits.locks import unlock
+from games.bits.locks import try_lock, unlock, yield_core
 from games.bits.prefetch import prefetch
 from games.bits.splitmix import random32
 from games.bits.words import lowest, transpose
@@ -345,3 +343,13 @@ def grow(programs, tree, lanes, parameters, n_fluents):
     for i in range(len(costs)):
         costs[i] *= FADING
     return results
+
+
+@inner_kernel()
+def lock(counts):
+    """Waits for the lock; `unlock(counts, LOCK)` releases it. `counts` is a `SearchTree`'s."""
+    spins = 0
+    while not try_lock(counts, LOCK):
+        spins += 1
+        if spins & 63 == 0:
+            yield_core()

@@ -26,7 +26,7 @@ DESCENTS = 256
 MAX_BATCH = 64
 """Most descents of a batch: their leaves are made in one pass of the lanes."""
 SIDE_BY_SIDE = 16
-"""Descents that go down the tree side by side (see `batch`)."""
+"""Descents that go down the tree side by side (see `descent`)."""
 MAX_STARTS = 512
 """Most starts that wait for a lane."""
 

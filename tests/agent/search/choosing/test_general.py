@@ -11,11 +11,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from agent.search.choosing import general, guided_playouts
+from agent.search.choosing import general
 from agent.search.choosing import preparation as preparing
 from agent.search.choosing import trials as trying
 from agent.search.choosing.general import GeneralSearch, make_engine
-from agent.search.choosing.guided_playouts import gain_by_averages
+from agent.search.choosing.preparation import gain_by_averages
 from agent.search.engine import Engine, Limit, Opinion, StopFlag
 from agent.search.evaluation import features as finding
 from agent.search.learning import first_evaluation
@@ -219,7 +219,7 @@ def test_who_chooses_by_averages_is_ahead(own: Compile, monkeypatch: pytest.Monk
         if not stop[0]:
             tree.think(stop, lambda opinion: None, Limit(nodes=round(4000 * limit.seconds)))
 
-    monkeypatch.setattr(guided_playouts, "consider", consider)
+    monkeypatch.setattr(preparing, "consider", consider)
     gain = gain_by_averages(searches(machine), machine.initial(), 1.0, GO, Random(1))
     assert gain is not None
     assert 0.2 < gain <= 1.0

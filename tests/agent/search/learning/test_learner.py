@@ -10,8 +10,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.search.evaluation.network import LOGIT, NetworkEvaluation, linear_evaluation, points_of, probability
-from agent.search.evaluation.scale import MOST, WIN
+from agent.search.evaluation.network import (
+    LOGIT,
+    MOST,
+    WIN,
+    NetworkEvaluation,
+    linear_evaluation,
+    points_of,
+    probability,
+)
 from agent.search.evaluation.training import Trainer
 from agent.search.learning import episodes, pace
 from agent.search.learning import learner as learning

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import new_table
 from agent.search.evaluation.features import Features
-from agent.search.evaluation.network import LOGIT, MOVERS, NetworkEvaluation, linear_evaluation
-from agent.search.evaluation.scale import MOST, WIN
+from agent.search.evaluation.network import LOGIT, MOST, MOVERS, WIN, NetworkEvaluation, linear_evaluation
 from agent.search.pvs.analysis import PvsSearcher
 from agent.search.pvs.search import MOST_FORCED
 from agent.search.pvs.workspace import BOTH, CHANGES, NOBODY, PLIES, QUIET, UNKNOWN

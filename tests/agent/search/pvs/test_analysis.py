@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agent.search.evaluation.scale import WON
+from agent.search.evaluation.network import WON
 from agent.search.pvs.analysis import PvsAnalyser, PvsSearcher, PvsVerdict
 from agent.search.pvs.workspace import CHANGES
 from games.gdl.running.machine import CircuitMachine

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from agent.search.evaluation.scale import WIN
+from agent.search.evaluation.network import WIN
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import search
 from agent.search.pvs.workspace import BOTH, MAX_CHILDREN, NOBODY, REFUSED, ROOT, ROOT_CHILDREN, SIDE, UNKNOWN

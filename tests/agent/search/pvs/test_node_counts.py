@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.search.evaluation.scale import WIN
+from agent.search.evaluation.network import WIN
 from agent.search.pvs.analysis import PvsVerdict
 from tests.agent.search.pvs.plain import new_searcher
 from tests.agent.search.pvs.sheets import MARKS, heap

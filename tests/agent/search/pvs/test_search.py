@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agent.search.alphabeta.table import probe
-from agent.search.evaluation.scale import WIN, WON
+from agent.search.evaluation.network import WIN, WON
 from agent.search.pvs.expansion import place_root
 from agent.search.pvs.search import STOPPED, search
 from agent.search.pvs.table import EXACT, LOWER, UPPER, child_of, depth_of, kind_of, store, value_of

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from agent.search.alphabeta.table import read_entries
 from agent.search.engine import UNLIMITED, Opinion, StopFlag
-from agent.search.evaluation.network import linear_evaluation
-from agent.search.evaluation.scale import WIN
+from agent.search.evaluation.network import WIN, linear_evaluation
 from agent.search.pvs.analysis import PvsSearcher, PvsVerdict, SearchProgress
 from agent.search.pvs.engine import AlphaBetaSearch
-from agent.search.pvs.sharing import newest_entries, write_entries
 from agent.search.pvs.splitting import (
     ENGINE,
     Findings,
@@ -24,6 +22,8 @@ from agent.search.pvs.splitting import (
     RootSplitting,
     SplitAssistant,
     make_setting,
+    newest_entries,
+    write_entries,
 )
 from agent.search.pvs.table import DEPTH_AT, EXACT, KIND_AT, LOWER, UPPER, depth_of, kind_of, value_of
 from agent.search.pvs.workspace import RECENT, SHARED_DEPTH

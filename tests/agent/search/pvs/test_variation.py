@@ -9,8 +9,8 @@ import pytest
 
 from agent.search.engine import LONGEST_LINE
 from agent.search.pvs.analysis import PvsAnalyser, PvsVerdict
+from agent.search.pvs.engine import key_of, principal_variation
 from agent.search.pvs.expansion import place_root
-from agent.search.pvs.variation import key_of, principal_variation
 from agent.search.pvs.workspace import ROOT
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State

@@ -7,8 +7,8 @@ import random
 import numpy as np
 
 from agent.search.reversi.analysis import ReversiAnalyser
+from agent.search.reversi.engine import best_known, key_of, principal_variation
 from agent.search.reversi.table import NO_MOVE, position_key
-from agent.search.reversi.variation import best_known, key_of, principal_variation
 from agent.search.reversi.weights.shipped import weights_for
 from games.native.reversi.rules import ReversiVariant, central_start, rectangle
 

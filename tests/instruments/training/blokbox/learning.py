@@ -27,7 +27,7 @@ from agent.search.blokbox.guiding.network import (
     weight_shapes,
 )
 from agent.search.blokbox.guiding.priors import divide, softmax
-from agent.search.evaluation.adam import Adam
+from agent.search.evaluation.training import Adam
 from games.bits.splitmix import random64
 from games.bits.vectors import sum_rows
 from games.native.blokbox.rules import list_moves, new_placement_workspace
