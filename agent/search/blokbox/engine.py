@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from agent.search.blokbox import tree as puct
 from agent.search.blokbox.guiding.evaluation import room
-from agent.search.blokbox.guiding.judgement import hardest_move
 from agent.search.blokbox.guiding.tuning import tuning_for
 from agent.search.blokbox.proving.alphabeta import WIN
 from agent.search.blokbox.proving.prover import BlokboxProver
@@ -84,7 +83,6 @@ def warm_kernels() -> None:
     workspace = puct.new_tree_workspace(variant, 1)
     puct.grow(variant.tables, variant.start, tree, 0, tuning, 4, _GO, workspace)
     puct.keep_subtree(tree, puct.best_child(tree), spare)
-    hardest_move(variant.tables, variant.start, tuning, _GO, workspace.scratch, workspace.network)
     BlokboxProver(variant, tuning, entries=2).run(variant.start, _GO)
 
 
@@ -150,7 +148,7 @@ class BlokboxEngine(Engine):
         before = int(self._tree.visits[0])
         # The first visit expands the root: there is an opinion even if `stop` is set already.
         self._grow(0, 1, _GO)
-        last = self._opinion(before, stop)
+        last = self._opinion(before)
         report(last)
         reported = time.monotonic()
         # A flag of its own: the side thread must also stop when this one has a proof.
@@ -166,7 +164,7 @@ class BlokboxEngine(Engine):
                 left -= visits
                 self._grow(0, visits, stop)
                 self._take_proofs()
-                opinion = self._opinion(before, stop)
+                opinion = self._opinion(before)
                 now = time.monotonic()
                 changed = (opinion.move, opinion.final) != (last.move, last.final)
                 if stop[0] or left <= 0 or changed or now - reported >= REPORT_SECONDS:
@@ -213,12 +211,6 @@ class BlokboxEngine(Engine):
         elif prover.score == -WIN or (proofs == puct.MOVED_IN_LOSES).all():
             tree.proof[0] = puct.MOVED_IN_WINS
 
-    def _hardest_move(self, most_visited: int, stop: StopFlag) -> int:
-        """The move to play when all is lost: the opponent may not know."""
-        workspace = self._workspaces[0]
-        move = hardest_move(self._tables, self._position, self._tuning, stop, workspace.scratch, workspace.network)
-        return most_visited if move < 0 else int(move)
-
     def _grow(self, thread: int, visits: int, stop: StopFlag) -> None:
         puct.grow(
             self._tables,
@@ -244,7 +236,7 @@ class BlokboxEngine(Engine):
         children = np.flatnonzero(self._tree.move[first : first + int(self._tree.size[0])] == move)
         return first + int(children[0]) if len(children) else None
 
-    def _opinion(self, visits_before: int, stop: StopFlag) -> Opinion:
+    def _opinion(self, visits_before: int) -> Opinion:
         """The best move so far: the only one while the other player is in control."""
         tree = self._tree
         # Values are of the player who moved into a node: at the root, of the one not in control.
@@ -260,8 +252,6 @@ class BlokboxEngine(Engine):
             if child < 0:
                 raise EngineMismatchError("nothing can be placed in a match that goes on")
             number = int(tree.move[child])
-            if tree.proof[0] == puct.MOVED_IN_WINS:
-                number = self._hardest_move(number, stop)
             move = self._binding.terms[self._player][number]
             value = float(tree.wins[child] / max(1, tree.visits[child]))
         else:

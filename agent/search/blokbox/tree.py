@@ -1,6 +1,6 @@
 """Monte-Carlo tree search with a solver, as one Numba kernel on flat arrays.
 
-Selection is PUCT (Rosin 2011, as in AlphaZero); a leaf's value is a mix of `judgement` and a random playout, as in
+Selection is PUCT (Rosin 2011, as in AlphaZero); a leaf's value is a mix of `win_probability` and a random playout, as in
 AlphaGo (Silver et al. 2016). Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a winning
 move is taken at once, a lost move is never visited again.
 
@@ -19,9 +19,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
-from agent.search.blokbox.guiding.judgement import priors_of_moves, win_probability
-from agent.search.blokbox.guiding.network import NetworkWorkspace, new_network_workspace
+from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features, value_logit
+from agent.search.blokbox.guiding.network import (
+    NetworkWorkspace,
+    hidden_layer,
+    network_priors,
+    new_network_workspace,
+    value_head,
+)
+from agent.search.blokbox.guiding.priors import move_priors
 from games.bits.arrays import allocate, array
 from games.bits.compiling import INNER, KERNEL
 from games.native.blokbox.rules import (
@@ -372,3 +378,32 @@ def _copy_subtree(tree, node, target, origin):
 def keep_subtree(tree: PuctTree, node: int, target: PuctTree) -> None:
     """Copy the subtree below `node` into `target`, with `node` as the root; both have the same capacity."""
     _divide(target, int(_copy_subtree(tree, node, target, np.empty(len(tree.move), np.int32))))
+
+
+@njit(**INNER)
+def win_probability(tables, position, tuning, scratch, live, features, workspace):
+    """The probability (float64, 0..1) that the player to move wins.
+
+    `evaluation.take_features` must have filled slots 0 and 1 of `scratch`, `live` (int64[2]) and `features`
+    (float64[2, N_FEATURES]). `tables` are the variant's, `position` is uint64[POSITION_WORDS], `tuning` a Tuning,
+    `workspace` a NetworkWorkspace.
+    """
+    if len(tuning.network.rows) > 0:
+        hidden_layer(tuning.network, position, scratch, np.int64(0), live, len(tables.piece), workspace)
+        logit = np.float64(value_head(tuning.network, workspace.hidden, workspace.second))
+    else:
+        logit = value_logit(position, features, tuning.evaluation, tuning.room)
+    return 1.0 / (1.0 + np.exp(-logit))
+
+
+@njit(**INNER)
+def priors_of_moves(tables, position, tuning, scratch, live, moves, n, workspace, priors):
+    """Write the prior probabilities of the first `n` of `moves` (int64[...]) to `priors` (float32[...]).
+
+    For the other arguments see `win_probability`.
+    """
+    if len(tuning.network.rows) > 0:
+        hidden_layer(tuning.network, position, scratch, np.int64(0), live, len(tables.piece), workspace)
+        network_priors(tables, tuning.network, position, scratch, np.int64(0), live, moves, n, workspace, priors)
+    else:
+        move_priors(tables, position, moves, n, tuning.prior_weights, workspace.boards, workspace.move_features, priors)

@@ -11,13 +11,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.blokbox.guiding.evaluation import N_FEATURES, take_features
-from agent.search.blokbox.guiding.judgement import hardest_move, priors_of_moves, win_probability
-from agent.search.blokbox.guiding.network import Network, new_network_workspace, no_network
+from agent.search.blokbox.guiding.network import new_network_workspace
 from agent.search.blokbox.guiding.tuning import GeneralWeights, Tuning, tuning_for
+from agent.search.blokbox.tree import priors_of_moves, win_probability
 from agent.search.blokbox.weights import general
 from agent.search.blokbox.weights.networks import Geometry, lay_out, load, save, shipped_network
 from games.native.blokbox.rules import new_placement_workspace, play
-from games.native.blokbox.variant import BOARD_CELLS, TURN, BlokboxVariant, Cell
+from games.native.blokbox.variant import BOARD_CELLS, BlokboxVariant, Cell
 from tests.agent.search.blokbox.sheet import PIECES, own_binding, variant_of
 from tests.instruments.training.blokbox.learning import NetworkTrainer, new_network
 from tests.instruments.training.blokbox.matches import MoveLister
@@ -138,42 +138,3 @@ def test_a_network_learns_what_self_play_shows() -> None:
     after = trainer.losses(training_set)
     assert after[0] < 0.8 * before[0]
     assert after[1] < 0.8 * before[1]
-
-
-def lost_positions(n: int) -> list[Position]:
-    """Lost positions in which the player to move has moves."""
-    lister = MoveLister(VARIANT)
-    rng = random.Random(1)
-
-    def moves(position: Position) -> list[int]:
-        return [int(move) for move in lister.moves(position)]
-
-    def after(position: Position, move: int) -> Position:
-        child = position.copy()
-        play(VARIANT.tables, child, move)
-        return child
-
-    def won(position: Position) -> bool:
-        return any(not won(after(position, move)) for move in moves(position))
-
-    found: list[Position] = []
-    while len(found) < n:
-        position = VARIANT.start
-        for _ in range(4):
-            if options := moves(position):
-                position = after(position, rng.choice(options))
-        if moves(position) and not won(position):
-            found.append(position)
-    return found
-
-
-@pytest.mark.parametrize("network", [no_network(), NET], ids=["no network", "network"])
-def test_lost_positions_are_played_on(network: Network) -> None:
-    """There is a move for every lost position, even without time to compare."""
-    tuning = tuning_for(VARIANT, general.load(), network if len(network.rows) else None)
-    scratch, workspace = new_placement_workspace(VARIANT, 4), new_network_workspace(len(PIECES))
-    for position in lost_positions(5):
-        options = MoveLister(VARIANT).moves(position).tolist()
-        assert hardest_move(VARIANT.tables, position, tuning, GO, scratch, workspace) in options
-        assert hardest_move(VARIANT.tables, position, tuning, np.ones(1, np.uint8), scratch, workspace) == options[0]
-        assert int(position[TURN]) in (0, 1)
