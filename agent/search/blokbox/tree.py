@@ -1,8 +1,8 @@
 """Monte-Carlo tree search with a solver, as one Numba kernel on flat arrays.
 
-Selection is PUCT (Rosin 2011, as in AlphaZero); a leaf's value is a mix of `win_probability` and a random playout, as in
-AlphaGo (Silver et al. 2016). Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a winning
-move is taken at once, a lost move is never visited again.
+Selection is PUCT (Rosin 2011, as in AlphaZero); a leaf's value is a mix of `win_probability` and a random playout, as
+in AlphaGo (Silver et al. 2016). Proven results are backed up as in MCTS-Solver (Winands, Björnsson, Saito 2008): a
+winning move is taken at once, a lost move is never visited again.
 
 Values and proofs of a node are those of the player who *moved into it*.
 
