@@ -156,19 +156,3 @@ def reset(initial, slots, width):
     for f in range(len(initial)):
         for w in range(words):
             slots[(FIRST_FLUENT + f) * words + w] = initial[f]
-
-
-@inner_kernel()
-def load_state(n_fluents, slots, width, lane, state):
-    """Loads a packed state into a lane of `slots` (uint64[n_slots * W]).
-
-    `state` is uint64[words]: fluent f is bit f % 64 of word f // 64.
-    """
-    words = len(width)
-    w = lane >> 6
-    bit = np.uint64(lane & 63)
-    mask = ~(ONE << bit)
-    for f in range(n_fluents):
-        at = (FIRST_FLUENT + f) * words + w
-        value = (state[f >> 6] >> np.uint64(f & 63)) & ONE
-        slots[at] = (slots[at] & mask) | (value << bit)
