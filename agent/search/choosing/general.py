@@ -312,7 +312,7 @@ def warm_kernels(machine: CircuitMachine) -> None:
     movers = np.zeros(4, np.int8)
     rng, states, scores = np.ones(1, np.uint64), np.zeros((4, machine.words), np.uint64), np.zeros(4, np.int64)
     play_match(searcher.game, searcher.game, root, 1, 0, 0, rng, states, movers, scores, stop)
-    trainer = Trainer(features, machine.words, 1, 1, np.arange(features.n, dtype=np.int32)[None])
+    trainer = Trainer(features, machine.words, 1, 1)
     trainer.add(root[None], movers[:1], scores[:1])
     trained = trainer.trained(linear_evaluation(np.zeros(features.n), 0.0), 1, stop)
     assert trained is not None

@@ -19,7 +19,6 @@ from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.learning.first_evaluation import imitate_random_play
 from agent.search.learning.learner import Learner
 from agent.search.learning.memory import SheetMemory
-from agent.search.learning.tied_weights import symmetries_of
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.survey import survey
 from agent.search.team import Team
@@ -300,8 +299,6 @@ class Preparation:
 
     def _make_learner(self, features: Features, start: NetworkEvaluation, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)
-        # Patterns of facts have no symmetries.
-        symmetries = symmetries_of(self._machine) if features.shares is None else ()
         return Learner(
             self._machine,
             features,
@@ -309,7 +306,6 @@ class Preparation:
             earlier=earlier,
             threads=self._threads,
             seed=seed,
-            symmetries=symmetries,
             team=self._team,
         )
 

@@ -1,7 +1,6 @@
 """Trains a network on positions of matches and their results: stochastic gradient descent on the cross entropy.
 
-The steps are those of `Adam`, and the result is an average of the weights on the way (Shamir and
-Zhang 2013). Symmetries of the game show each position in other places, too.
+The steps are those of `Adam`, and the result is an average of the weights on the way (Shamir and Zhang 2013).
 """
 
 from __future__ import annotations
@@ -148,21 +147,14 @@ def judge_states(patterns, weights, states, movers, found, sums, odds):
 
 
 @njit(**KERNEL)
-def add_gradient(patterns, images, weights, gradient, states, movers, targets, order, views, found, sums):
+def add_gradient(patterns, weights, gradient, states, movers, targets, order, found, sums):
     """Adds the gradient of the cross entropy of a batch to `gradient`; both it and `weights` are `Weights`.
 
-    `order` (int64[n]) are places in `states` (uint64[m, words]), `movers` (int8[m]) and `targets` (float32[m]); `views`
-    (int64[n]) are places in `images` (int32[views, features], -1: none).
+    `order` (int64[n]) are places in `states` (uint64[m, words]), `movers` (int8[m]) and `targets` (float32[m]).
     """
     for k in range(len(order)):
-        i, view = order[k], views[k]
-        listed = _list_features(patterns, states[i], found)
-        n = 0
-        for j in range(listed):
-            image = images[view, found[j]]
-            if image >= 0:
-                found[n] = image
-                n += 1
+        i = order[k]
+        n = _list_features(patterns, states[i], found)
         mover = np.int64(movers[i])
         error = _FULL / (_FULL + np.exp(-_odds(weights, found, n, mover, sums))) - targets[i]
         gradient.outputs[mover, 0] += error
@@ -181,14 +173,10 @@ def add_gradient(patterns, images, weights, gradient, states, movers, targets, o
 class Trainer:
     """Positions of matches, and networks that learn from them."""
 
-    def __init__(self, features: Features, words: int, most: int, seed: int, images: NDArray[np.int32]) -> None:
-        """Keeps the newest `most` positions of packed states of that many words.
-
-        `images` (views, features) are those of features under symmetries; -1 stands for none.
-        """
+    def __init__(self, features: Features, words: int, most: int, seed: int) -> None:
+        """Keeps the newest `most` positions of packed states of that many words."""
         self._patterns = patterns_of(features)
         self._random = np.random.default_rng(seed)
-        self._images = images
         self._found = np.zeros(self._patterns.most(), np.int32)
         self._sums = np.zeros(COLUMNS, np.float32)
         self._states = np.zeros((most, words), np.uint64)
@@ -237,14 +225,12 @@ class Trainer:
                 return None
             add_gradient(
                 self._patterns,
-                self._images,
                 weights,
                 gradient,
                 self._states,
                 self._movers,
                 self._targets,
                 self._random.integers(0, self.kept, BATCH),
-                self._random.integers(0, len(self._images), BATCH),
                 self._found,
                 self._sums,
             )

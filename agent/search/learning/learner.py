@@ -26,11 +26,9 @@ from agent.search.evaluation.training import MOST_ODDS, Trainer
 from agent.search.learning.actors import Actors
 from agent.search.learning.episodes import Episode, SelfPlay
 from agent.search.learning.pace import FEWEST_MATCHES, MATCHES, LearningPace
-from agent.search.learning.tied_weights import TiedWeights, views_of
 from agent.search.team import Team
 from games.gdl.running.batches import facts_in, packed
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.symmetry import Symmetry
 
 GATE = 32
 """Matches of a candidate against the evaluation."""
@@ -99,15 +97,13 @@ class Learner:
         earlier: int = 0,
         threads: int = 1,
         seed: int = 0,
-        symmetries: Sequence[Symmetry] = (),
         team: Team | None = None,
     ) -> None:
-        """`start` is the first evaluation, made by `earlier` generations of another learner. `symmetries` are those of
-        the game, or generate them; a `team` plays matches, too."""
+        """`start` is the first evaluation, made by `earlier` generations of another learner; a `team` plays matches,
+        too."""
         n = len(machine.game.fluents)
         self._features = features
-        self._tying = tied = TiedWeights(features, symmetries)
-        self.evaluation = self._tied(start) if start.linear else start
+        self.evaluation = start
         self._earlier = earlier
         self.generations = 0
         """Candidates fitted."""
@@ -120,13 +116,13 @@ class Learner:
         self.latest: Generation | None = None
         """None before the first one."""
         self._loss = self._held_out = math.nan
-        self._prior = PATTERN_DEVIATION**2 * tied.patterns(features.patterns)
-        self._prior[np.diag_indices(tied.n)] += FACT_DEVIATION**2
-        self._x = np.zeros((0, tied.n), np.float32)
-        """(positions, weights) factors of the weights in the positions of the next linear fit."""
+        self._prior = PATTERN_DEVIATION**2 * features.patterns.astype(np.float64)
+        self._prior[np.diag_indices(features.n)] += FACT_DEVIATION**2
+        self._x = np.zeros((0, features.n), np.float32)
+        """(positions, features) of the next linear fit."""
         self._targets = np.zeros(0)
         most = min(MAX_TRAINED, MAX_BYTES // (8 * machine.words))
-        self._trainer = Trainer(features, machine.words, most, seed, views_of(features, symmetries))
+        self._trainer = Trainer(features, machine.words, most, seed)
         self._fresh = 0
         """Matches since the last evaluation was fitted."""
         self._pace = LearningPace(earlier)
@@ -136,7 +132,7 @@ class Learner:
         """Its points and matches so far."""
         self._spent = np.ones(2)
         """Nodes searched in these matches by the evaluation and by the candidate."""
-        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, tied.n))
+        self._kept = min(MAX_POSITIONS, MAX_FACTS // max(1, features.n))
         self._random = np.random.default_rng(seed)
         zobrist = np.random.default_rng(seed).integers(0, 1 << 64, n, np.uint64)
         self._tables = [SelfPlay(machine, features, seed + i, zobrist) for i in range(threads)]
@@ -199,15 +195,9 @@ class Learner:
         self._x, self._targets = self._inputs(states[-self._kept :]), experience.targets[-self._kept :]
         self._fresh = experience.fresh
 
-    def _tied(self, evaluation: NetworkEvaluation) -> NetworkEvaluation:
-        """Returns a linear evaluation with the weights that ties allow."""
-        tied = self._tying
-        weights = tied.expand(tied.mean(evaluation.weights))
-        return linear_evaluation(weights, 0.0 if tied.odd else evaluation.bias)
-
     def _inputs(self, states: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Returns the factors (n, weights) of the weights in packed states (n, words)."""
-        return self._tying.reduce(self._features.of(facts_in(states, self._features.n_fluents)))
+        """Returns the features (n, features) of packed states (n, words)."""
+        return self._features.of(facts_in(states, self._features.n_fluents))
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, fits a candidate and tries it out; returns whether there was anything to learn from."""
@@ -327,15 +317,15 @@ class Learner:
         return episodes, depth
 
     def _fit(self, x: NDArray[np.float32], y: NDArray[np.float64], stop: StopFlag) -> NetworkEvaluation | None:
-        """Returns the logistic regression of targets (n) on factors of the weights (n, weights); None if stopped.
+        """Returns the logistic regression of targets (n) on features (n, features); None if stopped.
 
         The prior is normal, around the present evaluation. Newton's method (iteratively reweighted least squares) with
         step halving: whole steps go much too far where the evaluation is sure and wrong. The prior covariance may be
         singular, so it is not inverted: the equations are solved for the change in multiples of it.
         """
-        old, tied = self.evaluation, self._tying
-        used = tied.n if self._earlier + self.generations >= SINGLE_GENERATIONS else tied.n_single
-        x, prior, weights = x[:, :used], self._prior[:used, :used], tied.mean(old.weights)[:used]
+        old, features = self.evaluation, self._features
+        used = features.n if self._earlier + self.generations >= SINGLE_GENERATIONS else features.n_single
+        x, prior, weights = x[:, :used], self._prior[:used, :used], old.weights[:used]
         base = x @ weights.astype(np.float32)
         now = _LearningStep(np.zeros(used), np.zeros(used), np.zeros(len(x)), old.bias)
         loss = now.loss(base, y)
@@ -347,9 +337,6 @@ class Learner:
             total = float(importance.sum())
             mean = (importance @ x).astype(np.float64) / total
             centre = float(importance @ wanted / total)
-            if tied.odd:
-                # A state is worth to one role what its opposite is to the other.
-                mean, centre = np.zeros(used), 0.0
             # Covariance of centred features, without a centred copy of them.
             covariance = (x.T @ (x * importance[:, None])).astype(np.float64) - total * np.outer(mean, mean)
             if stop[0]:
@@ -370,7 +357,7 @@ class Learner:
                 break
             if stop[0]:
                 return None
-        return linear_evaluation(old.weights + tied.expand(np.pad(now.change, (0, tied.n - used))), now.bias)
+        return linear_evaluation(old.weights + np.pad(now.change, (0, features.n - used)), now.bias)
 
 
 def _cross_entropy(expected: NDArray[np.float64], targets: NDArray[np.floating[Any]]) -> float:

@@ -11,7 +11,6 @@ from agent.search.evaluation import training
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.network import LOGIT, MOVERS, NetworkEvaluation, linear_evaluation
 from agent.search.evaluation.training import Trainer, patterns_of
-from agent.search.learning.tied_weights import symmetries_of, views_of
 from agent.search.pvs.workspace import NOBODY, ROOT
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
@@ -23,7 +22,7 @@ GO = np.zeros(1, np.uint8)
 
 def trainer_of(machine: CircuitMachine, features: Features, most: int = 5000) -> Trainer:
     """A trainer that sees each position as it is."""
-    return Trainer(features, machine.words, most, 1, np.arange(features.n, dtype=np.int32)[None])
+    return Trainer(features, machine.words, most, 1)
 
 
 def positions_of(machine: CircuitMachine, matches: int = 30) -> tuple[NDArray[np.uint64], NDArray[np.int8]]:
@@ -141,33 +140,6 @@ def test_units_learn_what_no_sum_of_facts_can_tell(own: Compile) -> None:
     error = np.abs(trainer.expected(trained, states, movers) - targets).mean()
     assert error < 0.1
     assert np.abs(trainer.expected(start, states, movers) - targets).mean() == pytest.approx(0.4)
-
-
-def test_symmetric_positions_are_learnt_at_once(own: Compile) -> None:
-    """What is shown on the left side of the board is known on the right."""
-    machine = own("connect_four")
-    features = find_features(machine, 1)
-    symmetries = symmetries_of(machine)
-    views = views_of(features, symmetries)
-    assert len(views) == 2
-    (mirror,) = [one for one in symmetries if not one.swaps_roles]
-    states, movers = positions_of(machine, 100)
-    facts = facts_in(states, features.n_fluents)
-    mirrored = np.zeros_like(facts)
-    mirrored[:, mirror.fluents] = facts
-    x, y = features.of(facts), features.of(mirrored)
-    facts_alone = np.arange(features.n_fluents)
-    assert (y[:, views[1][facts_alone]] == x[:, facts_alone]).all()
-    targets = np.random.default_rng(7).random(len(states))
-    likeness = []
-    for seen in (views, views[:1]):
-        trainer = Trainer(features, machine.words, 5000, 1, seen)
-        trainer.add(states, movers, targets)
-        trained = trainer.trained(linear_evaluation(np.zeros(features.n), 0.0), 40 * len(states), GO)
-        assert trained is not None
-        shown, other = (plain_odds(trained, part, movers) for part in (x, y))
-        likeness.append(np.corrcoef(shown, other)[0, 1])
-    assert likeness[0] > 0.8 > 0.4 > likeness[1]
 
 
 def test_only_the_newest_positions_are_kept(own: Compile) -> None:
