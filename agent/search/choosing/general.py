@@ -317,3 +317,4 @@ def warm_kernels(machine: CircuitMachine) -> None:
     trained = trainer.trained(linear_evaluation(np.zeros(features.n), 0.0), 1, stop)
     assert trained is not None
     trainer.expected(trained, root[None], movers[:1])
+    trainer.features_of(root[None])

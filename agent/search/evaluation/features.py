@@ -120,28 +120,6 @@ class Features:
             return rows
         return np.concatenate([self.shares @ rows[: self.n_base], rows[self.n_base :]])
 
-    def of(self, facts: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Returns the features (n, features) of states (n, fluents)."""
-        result = np.zeros((len(facts), self.n), np.float32)
-        if self.shares is None:
-            result[:, : self.n_fluents] = facts
-        else:
-            result[:, : self.shares.shape[1]] = facts.astype(np.float32) @ self.shares
-        for c in range(len(self.column)):
-            wanted = self.fact[self.first[c] : self.first[c + 1]]
-            blockers = self.blocker[self.blocked_first[c] : self.blocked_first[c + 1]]
-            missing = len(wanted) - facts[:, wanted].sum(axis=1)
-            free = ~facts[:, blockers].any(axis=1)
-            for k in range(MISSING):
-                result[:, self.column[c, k]] += (missing == k + 1) & free
-            if len(self.threat):
-                lone = (missing == 1) & free
-                # The facts of a conjunction differ: no column is repeated here.
-                result[:, self.threat[self.first[c] : self.first[c + 1]]] += lone[:, None] & ~facts[:, wanted]
-        if len(self.pair):
-            result[:, self.n_single :] = facts[:, self.pair[:, 0]] & facts[:, self.pair[:, 1]]
-        return result
-
 
 def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArray[np.int32]] | None = None) -> Features:
     """Returns the features of a game, by its circuit and some random matches.

@@ -147,6 +147,14 @@ def judge_states(patterns, weights, states, movers, found, sums, odds):
 
 
 @njit(**KERNEL)
+def count_features(patterns, states, found, counts):
+    """Adds to `counts` (float32[n, features]) the features of packed states (uint64[n, words])."""
+    for i in range(len(states)):
+        for j in range(_list_features(patterns, states[i], found)):
+            counts[i, np.int64(found[j])] += _FULL
+
+
+@njit(**KERNEL)
 def add_gradient(patterns, weights, gradient, states, movers, targets, order, found, sums):
     """Adds the gradient of the cross entropy of a batch to `gradient`; both it and `weights` are `Weights`.
 
@@ -175,7 +183,7 @@ class Trainer:
 
     def __init__(self, features: Features, words: int, most: int, seed: int) -> None:
         """Keeps the newest `most` positions of packed states of that many words."""
-        self._patterns = patterns_of(features)
+        self._patterns, self._n_features = patterns_of(features), features.n
         self._random = np.random.default_rng(seed)
         self._found = np.zeros(self._patterns.most(), np.int32)
         self._sums = np.zeros(COLUMNS, np.float32)
@@ -202,6 +210,12 @@ class Trainer:
         """Returns packed states (n, words), movers (n) and targets (n) of the newest positions, at most so many."""
         places = np.arange(self.positions - min(self.kept, most), self.positions) % self.most
         return self._states[places], self._movers[places], self._targets[places]
+
+    def features_of(self, states: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Returns the features (n, features) of packed states (n, words)."""
+        counts = np.zeros((len(states), self._n_features), np.float32)
+        count_features(self._patterns, states, self._found, counts)
+        return counts
 
     def expected(
         self, evaluation: NetworkEvaluation, states: NDArray[np.uint64], movers: NDArray[np.int8]

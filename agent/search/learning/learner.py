@@ -174,7 +174,8 @@ class Learner:
     def imitate(self, states: NDArray[np.uint64], results: NDArray[np.float64]) -> None:
         """Fits the evaluation to results (n), 0..1 for role 0, of the last packed states (n, words) that are not too
         many. Cannot be stopped."""
-        fitted = self._fit(self._inputs(states[-self._kept :]), results[-self._kept :], np.zeros(1, np.uint8))
+        x = self._trainer.features_of(states[-self._kept :])
+        fitted = self._fit(x, results[-self._kept :], np.zeros(1, np.uint8))
         assert fitted is not None
         self.evaluation = fitted
 
@@ -192,12 +193,8 @@ class Learner:
         """Continues another learner's work on the game; only before anything is recorded."""
         states = packed(experience.facts)
         self._trainer.add(states, experience.movers, experience.targets)
-        self._x, self._targets = self._inputs(states[-self._kept :]), experience.targets[-self._kept :]
+        self._x, self._targets = self._trainer.features_of(states[-self._kept :]), experience.targets[-self._kept :]
         self._fresh = experience.fresh
-
-    def _inputs(self, states: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Returns the features (n, features) of packed states (n, words)."""
-        return self._features.of(facts_in(states, self._features.n_fluents))
 
     def _generation(self, pool: ThreadPoolExecutor, root: NDArray[np.uint64], stop: StopFlag) -> bool:
         """Records matches, fits a candidate and tries it out; returns whether there was anything to learn from."""
@@ -298,7 +295,7 @@ class Learner:
         self._trainer.add(states, movers, targets)
         if self.evaluation.linear:
             chosen = np.sort(self._random.permutation(len(states))[: SAMPLES * len(episodes)])
-            self._x = np.concatenate([self._x, self._inputs(states[chosen])])[-self._kept :]
+            self._x = np.concatenate([self._x, self._trainer.features_of(states[chosen])])[-self._kept :]
             self._targets = np.concatenate([self._targets, targets[chosen]])[-self._kept :]
 
     def _record(

@@ -24,6 +24,7 @@ from agent.search.registry import engines_for
 from agent.search.tree.engine import TreeSearch
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
+from tests.agent.search.features import plain_features
 from tests.agent.search.pvs.sheets import COOPERATION, heap
 from tests.agent.search.stopping import StopWhen, never
 from tests.agent.search.thinking import play_match
@@ -201,7 +202,7 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     ends = np.flatnonzero(positions.terminal)
     won = np.zeros(64, np.bool_)
     won[positions.match[ends]] = own("connect_four").worths_of(positions.states[ends])[:, 0] > 50
-    odds = features.of(facts_in(positions.states, features.n_fluents)) @ evaluation.weights
+    odds = plain_features(features, facts_in(positions.states, features.n_fluents)) @ evaluation.weights
     assert odds[won[positions.match]].mean() > odds[~won[positions.match]].mean() + 0.1
 
 

@@ -10,7 +10,7 @@ from agent.search.evaluation.features import find_features
 from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.learning import learner as learning
 from agent.search.learning.learner import Learner
-from tests.agent.search.features import features_of
+from tests.agent.search.features import features_of, plain_features
 from tests.agent.search.stopping import StopWhen
 from tests.circuits import Compile
 
@@ -51,7 +51,7 @@ def test_pairs_that_are_given_are_not_looked_for(own: Compile) -> None:
     features = find_features(machine, 1, lambda: given)
     assert features.pair.tolist() == given.tolist()
     facts = np.random.default_rng(1).random((50, features.n_fluents)) < 0.5
-    columns = features.of(facts)[:, features.n_single :]
+    columns = plain_features(features, facts)[:, features.n_single :]
     assert (columns != 0).T.tolist() == [(facts[:, f] & facts[:, g]).tolist() for f, g in given.tolist()]
     features = find_features(machine, 1, lambda: given[:0])
     assert features.n == features.n_single == features.n_fluents

@@ -14,6 +14,7 @@ from agent.search.evaluation.training import Trainer, patterns_of
 from agent.search.pvs.workspace import NOBODY, ROOT
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
+from tests.agent.search.features import plain_features
 from tests.agent.search.pvs.plain import new_searcher, random_evaluation
 from tests.circuits import Compile
 
@@ -50,15 +51,18 @@ def test_trainer_and_search_agree_on_the_worth_of_a_position(
     features = find_features(machine, 1)
     evaluation = random_evaluation(features, np.random.default_rng(2))
     states, movers = positions_of(machine)
-    expected = trainer_of(machine, features).expected(evaluation, states, movers)
-    x = features.of(facts_in(states, features.n_fluents))
+    trainer = trainer_of(machine, features)
+    expected = trainer.expected(evaluation, states, movers)
+    x = plain_features(features, facts_in(states, features.n_fluents))
+    assert trainer.features_of(states) == pytest.approx(x)
     assert expected == pytest.approx(1 / (1 + np.exp(-plain_odds(evaluation, x, movers))), abs=1e-4)
     searcher = new_searcher(machine, 1, features=features)
     searcher.set_evaluation(evaluation)
     for state in states[:40]:
         if searcher.place(state):
             mover = min(int(searcher.work.mover[ROOT, 0]), NOBODY)
-            odds = plain_odds(evaluation, features.of(facts_in(state[None], features.n_fluents)), np.array([mover]))
+            x = plain_features(features, facts_in(state[None], features.n_fluents))
+            odds = plain_odds(evaluation, x, np.array([mover]))
             assert searcher.work.evaluation[ROOT, 0] == pytest.approx(LOGIT * float(odds[0]), abs=60)
 
 
@@ -69,7 +73,7 @@ def test_there_is_room_for_conjunctions_that_share_their_features(
     monkeypatch.setattr(evaluation_features, "MAX_OWN_WEIGHTS", 10)
     machine = own("reversi")
     features = find_features(machine, 1)
-    listed = features.of(facts_in(positions_of(machine)[0], features.n_fluents)).sum(axis=1)
+    listed = plain_features(features, facts_in(positions_of(machine)[0], features.n_fluents)).sum(axis=1)
     assert features.n < listed.max() <= patterns_of(features).most()
 
 
@@ -88,14 +92,12 @@ def test_gradient_is_that_of_the_loss(own: Compile) -> None:
     order = np.arange(len(states))
     training.add_gradient(
         trainer._patterns,
-        trainer._images,
         weights,
         gradient,
         states,
         movers,
         targets,
         order,
-        np.zeros_like(order),
         trainer._found,
         trainer._sums,
     )

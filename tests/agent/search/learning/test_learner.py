@@ -29,7 +29,7 @@ from agent.search.pvs.workspace import EXPANSIONS
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
-from tests.agent.search.features import features_of
+from tests.agent.search.features import features_of, plain_features
 from tests.agent.search.pvs.plain import Plain, new_searcher
 from tests.agent.search.stopping import StopWhen
 from tests.circuits import Compile
@@ -210,7 +210,7 @@ def test_what_was_surely_wrong_is_corrected(
     """Where the evaluation was sure and wrong, the fit moves towards the results, but not beyond."""
     machine, chosen = own("connect_four"), np.random.default_rng(1)
     states = np.array([machine.pack(state) for state in random_states(machine, 400)])
-    x = features_of(machine).of(facts_in(states, len(machine.game.fluents)))
+    x = plain_features(features_of(machine), facts_in(states, len(machine.game.fluents)))
     learner.evaluation = linear_evaluation(chosen.normal(0, 0.3, x.shape[1]), 3.0)
     targets = np.where(chosen.random(len(x)) < 0.5, 0.7, 0.5)
 

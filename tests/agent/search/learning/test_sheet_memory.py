@@ -23,6 +23,7 @@ from games.gdl import canonical
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from protocol import kif
+from tests.agent.search.features import plain_features
 from tests.agent.search.learning.remembering import entry
 from tests.agent.search.pvs.plain import random_evaluation
 from tests.circuits import Compile
@@ -53,7 +54,7 @@ def values(
     """The evaluations of states."""
     odds: np.ndarray[tuple[int], np.dtype[np.float64]]
     given = experience_of(machine, states)
-    sums = evaluation.base + features.of(given.facts) @ evaluation.rows
+    sums = evaluation.base + plain_features(features, given.facts) @ evaluation.rows
     outputs = evaluation.outputs[given.movers]
     odds = sums[:, 0] + outputs[:, 0] + (np.clip(sums[:, 1:], 0, 1) * outputs[:, 1:]).sum(axis=1)
     return odds
