@@ -1,7 +1,7 @@
 """Choice between alpha-beta and tree search for a game of two, while the start clock runs and between turns.
 
-`preparation` has an evaluation learnt, or recalls that of earlier matches (`recollection`), and plays `trials` of
-alpha-beta against tree search on very short clocks. `general` is the engine.
+`preparation` has an evaluation learnt, or recalls that of earlier matches, and plays `trials` of alpha-beta against
+tree search on very short clocks. `general` is the engine.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ class GeneralSearch(Engine):
         preparation = self._preparation
         if preparation.suits is False:
             return "the rules are compiled to a circuit, and do not suit alpha-beta"
-        if preparation.evaluation is None or preparation.features is None:
+        if preparation.evaluation is None:
             return f"{self._tree.reason}; no evaluation for alpha-beta is learnt (yet)"
         return "alpha-beta with the evaluation that was learnt did worse in trial matches"
 

@@ -7,18 +7,18 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 import numpy as np
 
-from agent.search.choosing.recollection import Recollection
-from agent.search.choosing.trials import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials
-from agent.search.engine import Limit, StopFlag, consider, limited
+from agent.search.choosing.trials import CLEAR_LEAD, DECISIVE_LEAD, TRIAL_MEMORY, Trials, gain_by_averages
+from agent.search.engine import StopFlag, limited
 from agent.search.evaluation.features import MAX_FLUENTS, Features, find_features
 from agent.search.evaluation.network import NetworkEvaluation, linear_evaluation
 from agent.search.learning.first_evaluation import imitate_random_play
 from agent.search.learning.learner import Learner
-from agent.search.learning.memory import SheetMemory
+from agent.search.learning.memory import MemoryEntry, SheetMemory
 from agent.search.pvs.engine import TABLE_MEGABYTES, AlphaBetaSearch, CannotSearchError
 from agent.search.pvs.survey import survey
 from agent.search.team import Team
@@ -44,14 +44,13 @@ FEW_GENERATIONS = 3
 """Least number of learnt evaluations worth trusting."""
 MANY_GENERATIONS = 32
 """Number of learnt evaluations that is enough."""
+KEPT_MATCHES = 16
+"""Matches learnt from that are worth writing the memory again."""
 MOST_FIT_SECONDS, KEEP_SECONDS, TRIAL_SHARE = 5.0, 10.0, 0.1
 """Of `study`: limit on the fit to random play, seconds between two writes of the memory, share of the time for trial
 matches."""
 QUICK_FEATURES = 1500
 """Limit on features of a fit that takes less than a second: it may continue when the turn begins."""
-
-LEARNING = 0.6
-"""Share of the time before results count: a search first learns the averages."""
 
 
 class Preparation:
@@ -72,10 +71,9 @@ class Preparation:
         self._threads = threads
         self._team = team
         self._random = Random(seed)
-        self._learner: Learner | None = None
+        self.learner: Learner | None = None
+        """What learns the evaluation, with the best one so far; None before the first."""
         self._lock = threading.Lock()
-        self.features: Features | None = None
-        """Features of evaluations; None before the first one."""
         self.suits: bool | None = None
         """Whether alpha-beta can play the game; None until known."""
         self._told: tuple[int, bool] | None = None
@@ -88,32 +86,36 @@ class Preparation:
             machine, self._alpha_beta_for_trials, self._tree_for_trials, threads=threads, random=self._random
         )
         # Weights of patterns have no keys.
-        known = memory if len(machine.game.fluents) <= MAX_FLUENTS else None
-        self._recollection = Recollection(known, self.trials)
+        self._memory = memory if len(machine.game.fluents) <= MAX_FLUENTS else None
+        self._earlier: MemoryEntry | None = None
+        """What was remembered of earlier matches."""
+        self._kept = (0, 0, 0)
+        """Generations and trial matches in the stored entry, and this learner's matches behind it."""
         self._improved = 0
         """Number of `improve`'s steps."""
 
     @property
     def evaluation(self) -> NetworkEvaluation | None:
         """The best evaluation so far; None before the first one."""
-        return self._learner.evaluation if self._learner is not None else None
+        return self.learner.evaluation if self.learner is not None else None
 
     @property
     def generations(self) -> int:
         """Evaluations learnt, also in earlier matches, without the fit to random play."""
-        return self._recollection.generations + (self._learner.generations if self._learner is not None else 0)
+        earlier = self._earlier.generations if self._earlier is not None else 0
+        return earlier + (self.learner.generations if self.learner is not None else 0)
 
     @property
     def matches(self) -> int:
         """Matches learnt from, without those of earlier preparations."""
-        return self._learner.matches if self._learner is not None else 0
+        return self.learner.matches if self.learner is not None else 0
 
     @property
     def prefers_alpha_beta(self) -> bool:
         """Whether alpha-beta is to play: it can, and its lead over tree search is large enough."""
-        if not self.suits or self.features is None or self.evaluation is None:
+        if not self.suits or self.learner is None:
             return False
-        return self.trials.lead >= self._needed_lead(self.features)
+        return self.trials.lead >= self._needed_lead(self.learner.features)
 
     @property
     def can_count_plies(self) -> bool:
@@ -144,10 +146,10 @@ class Preparation:
     @property
     def immature(self) -> bool:
         """Whether alpha-beta plays with an evaluation that will probably improve by learning."""
-        if not self.prefers_alpha_beta or self.features is None or self.features.n > QUICK_FEATURES:
+        learner = self.learner
+        if learner is None or not self.prefers_alpha_beta or learner.features.n > QUICK_FEATURES:
             return False
-        linear = self.evaluation is None or self.evaluation.linear
-        return linear and self.generations < MANY_GENERATIONS
+        return learner.evaluation.linear and self.generations < MANY_GENERATIONS
 
     @property
     def undecided(self) -> bool:
@@ -181,7 +183,7 @@ class Preparation:
             root = self._machine.initial()
             self._recall()
             self._fit(FIT_SHARE * min(seconds, MOST_FIT_SECONDS / FIT_SHARE), stop)
-            learner = self._learner
+            learner = self.learner
             if learner is None:
                 return bool(stop[0])
             # Those of an evaluation that is worse by now would count.
@@ -222,10 +224,10 @@ class Preparation:
 
     def _prepare_alpha_beta(self, state: State, seconds: float, stop: StopFlag, *, trial: bool) -> None:
         begin = time.monotonic()
-        if self._learner is None:
+        if self.learner is None:
             self._recall()
         self._fit(FIT_SHARE * seconds, stop)
-        if self._learner is None or stop[0]:
+        if self.learner is None or stop[0]:
             return
         end = begin + FIT_SHARE * seconds
         for learning, trying in PARTS:
@@ -246,9 +248,9 @@ class Preparation:
     def _improve(self, stop: StopFlag) -> None:
         self._choose_draws(GAIN_SECONDS, stop)
         works: list[Callable[[], None]] = []
-        if self.trials.undecided and self._learner is not None and self.suits:
+        if self.trials.undecided and self.learner is not None and self.suits:
             works.append(lambda: self._try_out(math.inf, stop, DECISIVE_LEAD))
-        if self._learner is not None and self.suits and (self.immature or self._ignorant or not works):
+        if self.learner is not None and self.suits and (self.immature or self._ignorant or not works):
             works.append(lambda: self._learn(self._machine.initial(), math.inf, stop))
         if works:
             works[self._improved % len(works)]()
@@ -269,33 +271,71 @@ class Preparation:
 
     def _tell(self) -> None:
         """Logs the results if they are new."""
-        if self._learner is None:
+        if self.learner is None:
             return
-        news = self._learner.generations, self.prefers_alpha_beta
+        news = self.learner.generations, self.prefers_alpha_beta
         if news != self._told:
             self._told = news
             log.info(
                 "alpha-beta: %d generations, %d of them better, from %d matches; %.1f of %d points against tree search",
-                self._learner.generations,
-                self._learner.accepted,
-                self._learner.matches,
+                self.learner.generations,
+                self.learner.accepted,
+                self.learner.matches,
                 self.trials.points,
                 self.trials.matches,
             )
 
     def _recall(self) -> None:
-        """Takes over the evaluation of earlier matches, if there is one."""
-        found = self._recollection.recall(self._machine, self._random)
-        if found is not None:
-            learner = self._make_learner(found.features, found.evaluation, self._recollection.generations)
-            self.features, self._learner = found.features, learner
-            if found.experience is not None:
-                learner.resume(found.experience)
+        """Takes over what earlier matches taught, if there is something that fits. Never fails."""
+        memory, fluents = self._memory, self._machine.game.fluents
+        try:
+            entry = memory.read() if memory is not None else None
+            if memory is None or entry is None:
+                return
+            features = find_features(self._machine, self._random.getrandbits(63), partial(memory.pairs, entry, fluents))
+            evaluation = memory.evaluation(entry, fluents, features, self._machine.game.always)
+            experience = memory.experience(entry, fluents)
+        except Exception:
+            log.exception("nothing is remembered")
+            return
+        if evaluation is None:
+            log.warning("what is remembered does not fit the facts of the game")
+            return
+        self._earlier = entry
+        self.trials.recall(entry.trials)
+        self._kept = entry.generations, self.trials.matches, 0
+        self.learner = self._make_learner(features, evaluation, entry.generations)
+        if experience is not None:
+            self.learner.resume(experience)
+        log.info(
+            "remembered: %d generations, from %d matches; %.1f of %d points against tree search",
+            entry.generations,
+            entry.matches,
+            *entry.trials,
+        )
 
     def _keep(self) -> None:
-        """Stores the results for later matches."""
-        if self._learner is not None and self.features is not None:
-            self._recollection.keep(self._machine, self.features, self._learner)
+        """Stores the results for later matches, if enough is new. Never fails."""
+        learner, trials = self.learner, self.trials
+        if learner is None or self._memory is None:
+            return
+        news = self.generations, trials.matches, learner.matches
+        if news[:2] == self._kept[:2] and learner.matches < self._kept[2] + KEPT_MATCHES:
+            return
+        earlier = self._earlier.matches if self._earlier is not None else 0
+        try:
+            self._memory.keep(
+                self._machine.game.fluents,
+                learner.features,
+                learner.evaluation,
+                learner.experience,
+                generations=self.generations,
+                matches=earlier + learner.matches,
+                trials=trials.tally,
+            )
+            self._kept = news
+        except Exception as error:
+            log.warning("what was learnt cannot be kept: %s", error)
 
     def _make_learner(self, features: Features, start: NetworkEvaluation, earlier: int = 0) -> Learner:
         seed = self._random.getrandbits(63)
@@ -318,28 +358,28 @@ class Preparation:
 
     def _fit(self, seconds: float, stop: StopFlag) -> None:
         """Sets the first evaluation by random play."""
-        if self._learner is not None:
+        if self.learner is not None:
             return
         end = time.monotonic() + seconds
         features = find_features(self._machine, self._random.getrandbits(63))
         learner = self._make_learner(features, linear_evaluation(np.zeros(features.n), 0.0))
         if imitate_random_play(self._machine, learner, self._random, end, stop):
-            self.features, self._learner = features, learner
+            self.learner = learner
         else:
             self.suits = False
 
     def _learn(self, state: State, seconds: float, stop: StopFlag) -> None:
-        assert self._learner is not None
-        if self._learner.lacking:
+        assert self.learner is not None
+        if self.learner.lacking:
             # Hours of learning are not improved in seconds.
             return
         with limited(stop, seconds) as halt:
-            self._learner.run(self._machine.pack(state), halt)
+            self.learner.run(self._machine.pack(state), halt)
 
     def _try_out(self, end: float, stop: StopFlag, lead: float) -> None:
         """Plays trial matches; see `Trials.play`."""
-        assert self._learner is not None
-        plies = self._learner.plies
+        assert self.learner is not None
+        plies = self.learner.plies
         if plies is not None:
             # Random matches have other lengths.
             self.trials.plies = plies
@@ -359,36 +399,8 @@ class Preparation:
         self, role: int, *, threads: int, megabytes: int = TABLE_MEGABYTES, team: Team | None = None
     ) -> AlphaBetaSearch:
         """Returns a search for a role with the best evaluation so far, which must exist."""
-        evaluation, features = self.evaluation, self.features
-        assert evaluation is not None
-        assert features is not None
-        found = AlphaBetaSearch(self._machine, role, features, threads=threads, megabytes=megabytes, team=team)
-        found.use(evaluation)
+        learner = self.learner
+        assert learner is not None
+        found = AlphaBetaSearch(self._machine, role, learner.features, threads=threads, megabytes=megabytes, team=team)
+        found.use(learner.evaluation)
         return found
-
-
-def gain_by_averages(
-    make_tree: Callable[[int, Random], TreeSearch], state: State, seconds: float, stop: StopFlag, random: Random
-) -> float | None:
-    """Returns the share of all points, -1..1, by which a role is ahead on average if it alone chooses by move averages.
-
-    Where one role gains much so, playouts in which both choose so are mostly better. Searches `state`, a game of two
-    roles, once for each role, for that many seconds together. None if it is stopped, or a search had no results.
-    """
-    ahead = 0.0
-    for role in (0, 1):
-        tree = make_tree(0, random)
-        tree.draw(DRAWS, only=role)
-        tree.begin(state)
-        counts, totals = [], []
-        for share in (LEARNING, 1.0 - LEARNING):
-            # The move does not matter.
-            consider(tree, [()], Limit(share * seconds / 2), stop)
-            count, total = tree.results()
-            counts.append(count)
-            totals.append(total)
-        if stop[0] or counts[1] == counts[0]:
-            return None
-        goals = (totals[1] - totals[0]) / (counts[1] - counts[0])
-        ahead += (goals[role] - goals[1 - role]) / 2
-    return float(ahead)

@@ -11,6 +11,7 @@ from random import Random
 from agent.search.engine import Engine, Limit, StopFlag, consider, limited
 from agent.search.pvs.survey import MAX_PLIES, share_of_points
 from agent.search.tree.engine import TreeSearch
+from agent.search.tree.move_averages import DRAWS
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, StateMachine, Term, points
 
@@ -44,6 +45,10 @@ DECISIVE_LEAD, MANY_TRIALS = 4.0, 12
 matters little."""
 MOST_REMEMBERED = 20
 """Limit on trial matches of earlier preparations that count: their evaluations were worse."""
+
+
+LEARNING = 0.6
+"""Share of the time for measuring the gain of move averages before results count: a search first learns them."""
 
 
 class TrialMatch:
@@ -217,3 +222,30 @@ class Trials:
             self._wanted = min(MOST_SECONDS, max(TRIAL_SECONDS, wanted))
             self.too_slow = wanted > MATCH_SECONDS
             self._measured = True
+
+
+def gain_by_averages(
+    make_tree: Callable[[int, Random], TreeSearch], state: State, seconds: float, stop: StopFlag, random: Random
+) -> float | None:
+    """Returns the share of all points, -1..1, by which a role is ahead on average if it alone chooses by move averages.
+
+    Where one role gains much so, playouts in which both choose so are mostly better. Searches `state`, a game of two
+    roles, once for each role, for that many seconds together. None if it is stopped, or a search had no results.
+    """
+    ahead = 0.0
+    for role in (0, 1):
+        tree = make_tree(0, random)
+        tree.draw(DRAWS, only=role)
+        tree.begin(state)
+        counts, totals = [], []
+        for share in (LEARNING, 1.0 - LEARNING):
+            # The move does not matter.
+            consider(tree, [()], Limit(share * seconds / 2), stop)
+            count, total = tree.results()
+            counts.append(count)
+            totals.append(total)
+        if stop[0] or counts[1] == counts[0]:
+            return None
+        goals = (totals[1] - totals[0]) / (counts[1] - counts[0])
+        ahead += (goals[role] - goals[1 - role]) / 2
+    return float(ahead)

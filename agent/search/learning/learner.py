@@ -102,7 +102,7 @@ class Learner:
         """`start` is the first evaluation, made by `earlier` generations of another learner; a `team` plays matches,
         too."""
         n = len(machine.game.fluents)
-        self._features = features
+        self.features = features
         self.evaluation = start
         self._earlier = earlier
         self.generations = 0
@@ -186,7 +186,7 @@ class Learner:
         some = np.sort(self._random.permutation(len(states))[:MAX_POSITIONS])
         # A candidate is not kept: its matches count as fresh.
         fresh = self._fresh if self._candidate is None else MATCHES
-        facts = facts_in(states[some], self._features.n_fluents)
+        facts = facts_in(states[some], self.features.n_fluents)
         return Experience(facts, movers[some], targets[some].astype(np.float64), fresh)
 
     def resume(self, experience: Experience) -> None:
@@ -320,7 +320,7 @@ class Learner:
         step halving: whole steps go much too far where the evaluation is sure and wrong. The prior covariance may be
         singular, so it is not inverted: the equations are solved for the change in multiples of it.
         """
-        old, features = self.evaluation, self._features
+        old, features = self.evaluation, self.features
         used = features.n if self._earlier + self.generations >= SINGLE_GENERATIONS else features.n_single
         x, prior, weights = x[:, :used], self._prior[:used, :used], old.weights[:used]
         base = x @ weights.astype(np.float32)

@@ -14,8 +14,8 @@ from agent.search.engine import Engine, Limit, Opinion, Report, Score, StopFlag
 from agent.search.tree.best_lines import BestLines
 from agent.search.tree.breadth import BreadthFirst
 from agent.search.tree.compaction import forget_least_visited, keep_reachable
-from agent.search.tree.decisive.finding import decisive_moves_of
-from agent.search.tree.decisive.kernels import DecisiveMoves, no_decisive_moves
+from agent.search.tree.decisive.finding import decisive_moves_of, share_of_step
+from agent.search.tree.decisive.kernels import no_decisive_moves
 from agent.search.tree.kernels import finish, root_node, search
 from agent.search.tree.move_averages import fade, forget
 from agent.search.tree.root_policy import choose, read_root
@@ -93,7 +93,9 @@ class TreeSearch(Engine):
         self._tree = new_tree(machine.programs, machine.words, memory_bytes)
         n_threads = threads or len(os.sched_getaffinity(0))
         known = decisive_moves_of(machine, self._random.getrandbits(63), timeless=timeless)
-        decisive = known if cost_of(known, machine) <= DEAREST else no_decisive_moves()
+        decisive = known
+        if share_of_step(machine, len(known.fact) + len(known.absent)) > DEAREST:
+            decisive = no_decisive_moves()
         self._workspaces = [
             make_workspace(machine.programs, self._random.getrandbits(63), len(decisive.role)) for _ in range(n_threads)
         ]
@@ -286,12 +288,6 @@ class TreeSearch(Engine):
             candidates(root, choice.edge, self._moves, self._machine.goal_scale) if details else (),
             principal_variation(tree, role, choice.edge, self._moves) if details else (),
         )
-
-
-def cost_of(decisive: DecisiveMoves, machine: CircuitMachine) -> float:
-    """The number of facts that decisive moves look at, as a share of the inputs of the gates of a step."""
-    inputs = len(machine.programs.legal.inputs) + len(machine.programs.next.inputs)
-    return (len(decisive.fact) + len(decisive.absent)) / max(1, inputs)
 
 
 def make_engine(machine: StateMachine, role: int) -> TreeSearch | None:

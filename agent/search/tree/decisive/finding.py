@@ -60,7 +60,7 @@ def find_decisive_moves(machine: CircuitMachine, seed: int, patience: float = 1.
         return no_decisive_moves()
     endings = find_endings(programs, patience * ENDINGS_SECONDS)
     places = sum(len(facts) + len(absent) for facts, absent in endings)
-    if not 0 < places <= len(programs.legal.inputs) + len(programs.next.inputs):
+    if not 0 < share_of_step(machine, places) <= 1:
         return no_decisive_moves()
     positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=patience * MATCHES_SECONDS)
     facts = facts_in(positions.states, len(machine.game.fluents))
@@ -87,6 +87,11 @@ def find_decisive_moves(machine: CircuitMachine, seed: int, patience: float = 1.
     moves = _assemble(owned, makers, rivals, groups, blockers, programs.role_start)
     foreseen, right = _foresee(moves, transitions[~learnt_from], wins[at + 1][~learnt_from])
     return moves if right >= FORESEEN and right >= RIGHT * foreseen else no_decisive_moves()
+
+
+def share_of_step(machine: CircuitMachine, facts: int) -> float:
+    """A number of facts that are looked at, as a share of the inputs of the gates of a step."""
+    return facts / max(1, len(machine.programs.legal.inputs) + len(machine.programs.next.inputs))
 
 
 def _foresee(moves: DecisiveMoves, transitions: Transitions, wins: NDArray[np.bool_]) -> tuple[int, int]:

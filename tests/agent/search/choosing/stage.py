@@ -20,6 +20,7 @@ from agent.search.choosing import general, trials
 from agent.search.choosing import preparation as preparing
 from agent.search.choosing.general import GeneralSearch
 from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report
+from agent.search.evaluation.features import Features
 from agent.search.evaluation.network import NetworkEvaluation
 from agent.search.learning.learner import Experience
 from agent.search.learning.memory import SheetMemory, Store
@@ -238,9 +239,9 @@ class FakeLearner:
     lacking, generations, accepted, matches = 0, 0, 0, 0
 
     def __init__(
-        self, stage: Stage, machine: CircuitMachine, features: object, start: NetworkEvaluation, **options: object
+        self, stage: Stage, machine: CircuitMachine, features: Features, start: NetworkEvaluation, **options: object
     ) -> None:
-        self._stage, self.evaluation, self.plies = stage, start, stage.plies
+        self._stage, self.features, self.evaluation, self.plies = stage, features, start, stage.plies
         facts = np.zeros((1, len(machine.game.fluents)), np.bool_)
         self.experience = Experience(facts, np.zeros(1, np.int8), np.zeros(1), 1)
 

@@ -79,9 +79,9 @@ def opinions_of(machine: CircuitMachine, *, knowing: bool = True) -> list[Opinio
     preparation = engine._preparation
     preparation.suits = knowing
     if knowing:
-        preparation.features = features = find_features(machine, 1)
+        features = find_features(machine, 1)
         start = linear_evaluation(np.zeros(features.n), 0.0)
-        preparation._learner = Learner(machine, features, start)
+        preparation.learner = Learner(machine, features, start)
         preparation.trials.points, preparation.trials.matches = 0.0, 12
         assert not preparation.prefers_alpha_beta
     found: list[Opinion] = []

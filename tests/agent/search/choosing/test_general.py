@@ -15,7 +15,7 @@ from agent.search.choosing import general
 from agent.search.choosing import preparation as preparing
 from agent.search.choosing import trials as trying
 from agent.search.choosing.general import GeneralSearch, make_engine
-from agent.search.choosing.preparation import gain_by_averages
+from agent.search.choosing.trials import gain_by_averages
 from agent.search.engine import Engine, Limit, Opinion, StopFlag
 from agent.search.evaluation import features as finding
 from agent.search.learning import first_evaluation
@@ -192,9 +192,8 @@ def test_very_many_fluents_share_weights(own: Compile, monkeypatch: pytest.Monke
     monkeypatch.setattr(first_evaluation, "MOST_STATES", 2_000)
     preparation = preparing.Preparation(own("connect_four"), threads=1, seed=1)
     preparation.run(own("connect_four").initial(), 10_000.0, GO)
-    features, evaluation = preparation.features, preparation.evaluation
-    assert features is not None
-    assert evaluation is not None
+    assert preparation.learner is not None
+    features, evaluation = preparation.learner.features, preparation.learner.evaluation
     assert features.shares is not None
     assert features.shares.shape[1] <= 80
     assert not preparation.prefers_alpha_beta
@@ -220,7 +219,7 @@ def test_who_chooses_by_averages_is_ahead(own: Compile, monkeypatch: pytest.Monk
         if not stop[0]:
             tree.think(stop, lambda opinion: None, Limit(nodes=round(4000 * limit.seconds)))
 
-    monkeypatch.setattr(preparing, "consider", consider)
+    monkeypatch.setattr(trying, "consider", consider)
     gain = gain_by_averages(searches(machine), machine.initial(), 1.0, GO, Random(1))
     assert gain is not None
     assert 0.2 < gain <= 1.0
