@@ -243,7 +243,7 @@ def _expand(tables, tree, node, region, tuning, workspace):
 
 
 @njit(inline="always")
-def _judge_leaf(tables, tuning, workspace):
+def _evaluate_leaf(tables, tuning, workspace):
     """The value (0..1) of a position for the player who moved into it, and its proof if easily seen, else 0.
 
     Arguments as of `_expand`.
@@ -320,7 +320,7 @@ def grow(tables, root, tree, region, tuning, n, stop, workspace):
         # The leaf's value is of the player not to move there; up the path they alternate.
         leaf_turn = np.int64(position[TURN])
         if winner < 0:
-            value, tree.proof[node] = _judge_leaf(tables, tuning, workspace)
+            value, tree.proof[node] = _evaluate_leaf(tables, tuning, workspace)
         else:
             value = 1.0 if winner != leaf_turn else 0.0
         for level in range(depth, -1, -1):

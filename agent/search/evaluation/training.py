@@ -139,7 +139,7 @@ def _odds(weights, found, n, mover, sums):
 
 
 @njit(**KERNEL)
-def judge_states(patterns, weights, states, movers, found, sums, odds):
+def evaluate_states(patterns, weights, states, movers, found, sums, odds):
     """Sets `odds` (float32[n]) to the log odds of packed states (uint64[n, words]) with these movers (int8[n])."""
     for i in range(len(states)):
         n = _list_features(patterns, states[i], found)
@@ -223,7 +223,7 @@ class Trainer:
         """Returns the results (n), 0..1, that an evaluation expects of packed states (n, words) with movers (n)."""
         weights = Weights(*evaluation.with_units(1.0, 0).parts)
         odds = np.zeros(len(states), np.float32)
-        judge_states(self._patterns, weights, states, movers, self._found, self._sums, odds)
+        evaluate_states(self._patterns, weights, states, movers, self._found, self._sums, odds)
         chances: NDArray[np.float64] = 1 / (1 + np.exp(-odds.astype(np.float64)))
         return chances
 

@@ -70,7 +70,7 @@ class _Work(NamedTuple):
     """The next state."""
     keep: NDArray[np.uint64] = array(np.uint64, 1)
     """All lanes: none restarts when states advance."""
-    candidates: NDArray[np.int64] = array(np.int64, "moves")
+    legal: NDArray[np.int64] = array(np.int64, "moves")
     """Moves that are legal in any lane."""
     total: NDArray[np.float64] = array(np.float64, 64)
     """Per lane, the weights of its legal moves; then the rest to draw from."""
@@ -193,7 +193,7 @@ def _roll(programs, work, policy):
     `programs` is a `CircuitPrograms`, `work` a `_Work`, `policy` a `_Policy`.
     """
     slots, goal_slots = work.slots, work.goal_slots
-    candidates, total, move, length = work.candidates, work.total, work.move, work.length
+    legal, total, move, length = work.legal, work.total, work.move, work.length
     of_move, at_ply = policy.of_move, policy.at_ply
     legal_slot, set_start, set_slot = programs.legal_slot, programs.set_start, programs.set_slot
     n_fluents = len(programs.next_slot)
@@ -210,7 +210,7 @@ def _roll(programs, work, policy):
         for m in range(len(legal_slot)):
             word = slots[legal_slot[m]] & alive
             if word != ZERO:
-                candidates[n] = m
+                legal[n] = m
                 n += 1
                 able |= word
                 weight = of_move[m] * at_ply[ply, m]
@@ -233,7 +233,7 @@ def _roll(programs, work, policy):
         clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
         undecided = alive
         for i in range(n):
-            m = candidates[i]
+            m = legal[i]
             word = slots[legal_slot[m]] & undecided
             if word == ZERO:
                 continue

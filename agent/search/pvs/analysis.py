@@ -24,8 +24,8 @@ from agent.search.pvs.workspace import (
     CHANGED,
     CHANGES,
     DATE,
+    EVALUATED,
     EXPANSIONS,
-    JUDGED,
     PAIRED,
     PLIES,
     QUIET,
@@ -121,12 +121,12 @@ class PvsSearcher:
     @property
     def nodes(self) -> int:
         """States seen: expanded ones, and leaves."""
-        return int(self.work.counts[EXPANSIONS] + self.work.counts[JUDGED])
+        return int(self.work.counts[EXPANSIONS] + self.work.counts[EVALUATED])
 
     @property
     def _guesses(self) -> int:
         """Number of evaluations used in place of a search."""
-        return int(self.work.counts[JUDGED] + self.work.counts[REFUSED])
+        return int(self.work.counts[EVALUATED] + self.work.counts[REFUSED])
 
     def set_evaluation(self, evaluation: NetworkEvaluation) -> None:
         """Sets the evaluation. The table's owner must clear it."""
@@ -188,8 +188,8 @@ class PvsSearcher:
         side = int(work.move[ROOT_CHILDREN, 0] >= game.programs.role_start[1])
         game.settings[SIDE] = 1 - side
         results, evaluations = work.result[ROOT_CHILDREN, :count], work.evaluation[ROOT_CHILDREN, :count]
-        judged = np.where(results == UNKNOWN, evaluations, results) * (1 - 2 * side)
-        order: list[int] = np.argsort(-judged, kind="stable").tolist()
+        values = np.where(results == UNKNOWN, evaluations, results) * (1 - 2 * side)
+        order: list[int] = np.argsort(-values, kind="stable").tolist()
         return order
 
     @property

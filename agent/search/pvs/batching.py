@@ -27,14 +27,14 @@ def _lanes(first, count):
 
 
 @step
-def _list_families(game, row, chunk, ready):
-    """Lists the moves of the siblings in the lanes `ready` of a chunk as those of row `row` + 1, by families.
+def _list_children(game, row, chunk, ready):
+    """Lists the moves of the siblings in the lanes `ready` of a chunk as those of row `row` + 1.
 
     Returns their number. If that exceeds LANES, nothing is listed.
     """
     programs, work = game.programs, game.work
     slots, legal_slot = work.slots, programs.legal_slot
-    family, single, mover = work.family, work.single, work.mover
+    children, single, mover = work.children, work.single, work.mover
     begin = 64 * chunk
     # Where nobody has a choice, role 1's only move is listed, as in `expansion.expand`.
     chosen = ZERO
@@ -42,7 +42,7 @@ def _list_families(game, row, chunk, ready):
     while rest != ZERO:
         lane = lowest(rest)
         rest &= rest - ONE
-        family[row, begin + lane, COUNT] = 0
+        children[row, begin + lane, COUNT] = 0
         if mover[row, begin + lane] != 0:
             chosen |= ONE << np.uint64(lane)
     total = np.int64(0)
@@ -54,7 +54,7 @@ def _list_families(game, row, chunk, ready):
             while rest != ZERO:
                 at = begin + lowest(rest)
                 rest &= rest - ONE
-                family[row, at, COUNT] += 1
+                children[row, at, COUNT] += 1
                 total += 1
             rest = word & ready & ~choosing
             while rest != ZERO:
@@ -67,9 +67,9 @@ def _list_families(game, row, chunk, ready):
     while rest != ZERO:
         at = begin + lowest(rest)
         rest &= rest - ONE
-        family[row, at, FIRST] = first
-        first += family[row, at, COUNT]
-        family[row, at, COUNT] = 0
+        children[row, at, FIRST] = first
+        first += children[row, at, COUNT]
+        children[row, at, COUNT] = 0
     for role in range(2):
         choosing = ready & (chosen if role == 1 else ~chosen)
         for move in range(programs.role_start[role], programs.role_start[role + 1]):
@@ -77,8 +77,8 @@ def _list_families(game, row, chunk, ready):
             while rest != ZERO:
                 at = begin + lowest(rest)
                 rest &= rest - ONE
-                work.move[row + 1, family[row, at, FIRST] + family[row, at, COUNT]] = move
-                family[row, at, COUNT] += 1
+                work.move[row + 1, children[row, at, FIRST] + children[row, at, COUNT]] = move
+                children[row, at, COUNT] += 1
     return total
 
 
@@ -91,12 +91,12 @@ def load_siblings(game, row, first, count, evaluated):
     slots hold the legal program for these `count` children.
     """
     work = game.work
-    slots, node, family = work.slots, work.node, work.family
+    slots, node, children = work.slots, work.node, work.children
     chunk = first >> 6
     begin = 64 * chunk
     ready = ZERO
     for child in range(first, first + count):
-        family[row, child, COUNT] = 0
+        children[row, child, COUNT] = 0
         if work.result[row, child] == UNKNOWN and work.mover[row, child] != BOTH:
             ready |= ONE << np.uint64(child - begin)
     total = np.int64(0)
@@ -105,7 +105,7 @@ def load_siblings(game, row, first, count, evaluated):
             for f in range(len(node)):
                 slots[FIRST_FLUENT + f] = work.state[row, chunk, f]
             evaluate(game.programs.legal, slots, NARROW)
-        total = _list_families(game, row, chunk, ready)
+        total = _list_children(game, row, chunk, ready)
     if total > LANES:
         total = np.int64(0)
     if total > 0:
@@ -118,18 +118,18 @@ def load_siblings(game, row, first, count, evaluated):
                 while rest != ZERO:
                     at = begin + lowest(rest)
                     rest &= rest - ONE
-                    word |= _lanes(family[row, at, FIRST], family[row, at, COUNT])
+                    word |= _lanes(children[row, at, FIRST], children[row, at, COUNT])
             node[f] = word
             slots[FIRST_FLUENT + f] = word
     return total, ready
 
 
 @step
-def enter_families(game, row, first, ready):
+def enter_children(game, row, first, ready):
     """Enters the moves to the children of the siblings `ready` into the slots, and copies the parents' values to
     them."""
     programs, work = game.programs, game.work
-    family = work.family
+    children = work.children
     wide = game.settings[WIDE] != 0
     begin = 64 * (first >> 6)
     rest = ready
@@ -137,7 +137,7 @@ def enter_families(game, row, first, ready):
         lane = lowest(rest)
         rest &= rest - ONE
         at = begin + lane
-        begin_of, size = np.int64(family[row, at, FIRST]), np.int64(family[row, at, COUNT])
+        begin_of, size = np.int64(children[row, at, FIRST]), np.int64(children[row, at, COUNT])
         move, lanes = np.int64(work.single[lane]), _lanes(begin_of, size)
         for child in range(begin_of - 1, begin_of + size):
             if child >= begin_of:

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from agent.search.evaluation.network import MOST, MOVERS, WIN
-from agent.search.pvs.batching import enter_families, load_siblings
+from agent.search.pvs.batching import enter_children, load_siblings
 from agent.search.pvs.workspace import (
     BOTH,
     COUNT,
@@ -205,7 +205,7 @@ def _add_conjunctions(conjunctions, weights, slots, whole, sums, place, mask, wi
 
 
 @step
-def _judge(game, into, chunk, mask):
+def _set_evaluations(game, into, chunk, mask):
     """Sets the evaluations of a chunk's children after `_follow_changes` and `_note_movers`."""
     work = game.work
     sums, whole, outputs = work.sums, work.whole, game.outputs
@@ -223,7 +223,7 @@ def _judge(game, into, chunk, mask):
 
 
 @step
-def _judge_ends(game, into, chunk, over):
+def _set_results(game, into, chunk, over):
     """Sets the results of the children in `over` (a word)."""
     programs, work = game.programs, game.work
     goal_slots, goals = work.goal_slots, work.goals
@@ -294,7 +294,7 @@ def expand(game, row, child, siblings, into, evaluated):
     """Makes the children of a child of row `row` in row `into`; returns their number, 0 where that cannot be done.
 
     If `siblings` (int64) is not 0, makes the children of that many children of row `row` from `child` on, provided that
-    they fit into one pass: `into` must be the next row, and `PvsWorkspace.batch` and `family` describe the result.
+    they fit into one pass: `into` must be the next row, and `PvsWorkspace.batch` and `children` describe the result.
     `evaluated` (int64) is whether the slots hold the legal program for these siblings.
     """
     programs, work = game.programs, game.work
@@ -326,7 +326,7 @@ def expand(game, row, child, siblings, into, evaluated):
         mask = ALL >> np.uint64(64 - n)
         clear_sets(programs.first_set, programs.n_sets, slots, NARROW)
         if siblings != 0:
-            enter_families(game, row, child, ready)
+            enter_children(game, row, child, ready)
         else:
             _enter_moves(game, row, child, into, begin, n, single)
         evaluate(programs.next, slots, NARROW)
@@ -339,9 +339,9 @@ def expand(game, row, child, siblings, into, evaluated):
         for lane in range(n):
             work.result[into, begin + lane] = UNKNOWN
         over |= _note_movers(game, into, chunk, mask)
-        _judge(game, into, chunk, mask)
+        _set_evaluations(game, into, chunk, mask)
         if over != ZERO:
-            _judge_ends(game, into, chunk, over)
+            _set_results(game, into, chunk, over)
         begin += 64
     if siblings != 0 and count > 0:
         work.batch[into, COUNT] = 0
@@ -373,7 +373,7 @@ def place_root(game, state):
     work.key[ROOT, 0] = key
     evaluate(programs.legal, work.slots, NARROW)
     _note_movers(game, np.int64(ROOT), np.int64(0), ONE)
-    _judge(game, np.int64(ROOT), np.int64(0), ONE)
+    _set_evaluations(game, np.int64(ROOT), np.int64(0), ONE)
     work.result[ROOT, 0] = UNKNOWN
     work.mover[ROOT, 0] = NOBODY
     count = expand(game, np.int64(ROOT), np.int64(0), np.int64(0), np.int64(ROOT_CHILDREN), np.int64(0))

@@ -25,9 +25,9 @@ from agent.search.pvs.workspace import (
     CHANGES,
     COUNT,
     DATE,
+    EVALUATED,
     EXPANSIONS,
     FIRST,
-    JUDGED,
     NOBODY,
     PLIES,
     QUIET,
@@ -69,7 +69,7 @@ _MOST_HISTORY = 1 << 12
 
 
 @njit(inline="always")
-def _judged(game, row, child, sign):
+def _evaluation_of(game, row, child, sign):
     """Returns the evaluation of a child of a row (int64 each) for the side with `sign` 1 (role 0) or -1."""
     value = np.int64(game.work.evaluation[row, child])
     return sign * max(-MOST, min(MOST, value))
@@ -121,13 +121,13 @@ def _look_ahead(game, frames, ply, count, static, sign):
     best_child = np.int64(NO_MOVE)
     n = np.int64(0)
     # Only guesses count: a search without guesses has proven its score.
-    work.counts[JUDGED] += frame.depth < 1
+    work.counts[EVALUATED] += frame.depth < 1
     for i in range(base, base + count):
         result = work.result[home, i]
         if result != UNKNOWN:
             value = _ended(result, ply + 1, sign)
         else:
-            value = _judged(game, home, i, sign)
+            value = _evaluation_of(game, home, i, sign)
             mover = work.mover[home, i]
             if (mover == NOBODY and frame.depth == 1) or (value > static + loud and value > best and mover != BOTH):
                 order[n] = i
@@ -136,7 +136,7 @@ def _look_ahead(game, frames, ply, count, static, sign):
                 continue
             if frame.depth < 1:
                 continue
-            work.counts[JUDGED] += 1
+            work.counts[EVALUATED] += 1
         if value > best:
             best, best_child = value, i
     if n == 0 or best >= frame.beta:
@@ -165,7 +165,7 @@ def _order_moves(game, frames, ply, home, base, count, hash_child, sign):
         i = base + index
         move = work.move[home, i]
         result = work.result[home, i]
-        value = sign * np.int64(result) if result != UNKNOWN else _judged(game, home, i, sign)
+        value = sign * np.int64(result) if result != UNKNOWN else _evaluation_of(game, home, i, sign)
         value += work.history[move]
         if index == hash_child:
             value = _HASH_MOVE
@@ -193,14 +193,14 @@ def _enter(game, frames, ply):
     # Step 2. Leaf: the stack is full, the state cannot be searched, forced moves or quiescence have used up their
     # plies, or the side to move stands pat.
     mover = work.mover[row, child]
-    static = _judged(game, row, child, sign)
+    static = _evaluation_of(game, row, child, sign)
     if (
         ply >= PLIES - 2
         or mover == BOTH
         or (mover == NOBODY and frame.depth <= -MOST_FORCED)
         or (frame.depth <= 0 and mover != NOBODY and (frame.depth <= -game.settings[QUIET] or static >= frame.beta))
     ):
-        work.counts[JUDGED] += 1
+        work.counts[EVALUATED] += 1
         frame.value = static
         return RETURN
     # Step 3. The other role moves again: a ply without a move keeps sides alternating, at no depth.
@@ -226,7 +226,7 @@ def _enter(game, frames, ply):
     if 0 < frame.depth <= REVERSE_DEPTH and frame.beta - frame.alpha == 1 and abs(frame.beta) < WON:
         change = work.counts[CHANGES] // max(1, work.counts[CHANGED])
         if change > 0 and static - frame.depth * change * REVERSE_MARGIN >= frame.beta:
-            work.counts[JUDGED] += 1
+            work.counts[EVALUATED] += 1
             frame.value = static
             return RETURN
     # Step 6. Children: made already with those of the siblings, or now. Without any the state cannot be searched.
@@ -234,7 +234,7 @@ def _enter(game, frames, ply):
     if batch[FIRST] <= child < batch[FIRST] + batch[COUNT]:
         work.counts[EXPANSIONS] += 1
         home = row + 1
-        base, count = np.int64(work.family[row, child, FIRST]), np.int64(work.family[row, child, COUNT])
+        base, count = np.int64(work.children[row, child, FIRST]), np.int64(work.children[row, child, COUNT])
         evaluated = np.int64(0)
     else:
         home, base = np.int64(ply), np.int64(0)
@@ -257,7 +257,7 @@ def _enter(game, frames, ply):
         return _look_ahead(game, frames, ply, count, static, sign)
     # Step 9. Mean change of the evaluation by a move: the scale for step 5 and for quiescence.
     for i in range(base, base + count):
-        work.counts[CHANGES] += abs(_judged(game, home, i, sign) - static)
+        work.counts[CHANGES] += abs(_evaluation_of(game, home, i, sign) - static)
     work.counts[CHANGED] += count
     # Step 10. A move that wins at once makes all others needless.
     for i in range(base, base + count):

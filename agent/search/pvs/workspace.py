@@ -33,9 +33,9 @@ SIDE, DATE, QUIET, PAIRED, WIDE = range(5)
 the limit on plies of quiescence, whether pairs have weights, and whether the evaluation has hidden units."""
 
 FIRST, COUNT = range(2)
-"""Indices into the last axis of `PvsWorkspace.batch` and `PvsWorkspace.family`: a range of children in a row."""
+"""Indices into the last axis of `PvsWorkspace.batch` and `PvsWorkspace.children`: a range of children in a row."""
 
-EXPANSIONS, JUDGED, REFUSED, CHANGES, CHANGED, STORED = range(6)
+EXPANSIONS, EVALUATED, REFUSED, CHANGES, CHANGED, STORED = range(6)
 """Indices into `PvsWorkspace.counts`: nodes expanded, leaves evaluated, nodes that could not be searched (too many
 moves, or several roles with a choice); sum and number of changes of the evaluation by moves; entries written to
 `PvsWorkspace.recent`."""
@@ -66,7 +66,7 @@ class PvsWorkspace(NamedTuple):
     """Row and first index of the children of the node of a ply."""
     batch: NDArray[np.int32] = array(np.int32, ROWS, 2)
     """Range of the row's children whose own children were made in one pass, in the next row: see FIRST."""
-    family: NDArray[np.int32] = array(np.int32, ROWS, MAX_CHILDREN, 2)
+    children: NDArray[np.int32] = array(np.int32, ROWS, MAX_CHILDREN, 2)
     """Range of each one's children in that row: see FIRST."""
     single: NDArray[np.int32] = array(np.int32, 64)
     """Scratch: moves of roles without a choice."""

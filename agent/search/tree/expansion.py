@@ -24,7 +24,7 @@ from agent.search.tree.store import (
     add_node,
     choosers,
     hash_state,
-    list_candidates,
+    list_legal_moves,
     load_rows,
     set_child,
 )
@@ -134,13 +134,13 @@ def _add_start(starts, counts, missing, state, lane, descent, copies):
 
 
 @step
-def _stuck(candidates, which):
+def _stuck(legal_moves, which):
     """The lanes of `which` (a word) in which some role has no legal move."""
     stuck = ZERO
-    for role in range(len(candidates.start) - 1):
+    for role in range(len(legal_moves.start) - 1):
         some = ZERO
-        for i in range(candidates.start[role], candidates.start[role + 1]):
-            some |= candidates.word[i]
+        for i in range(legal_moves.start[role], legal_moves.start[role + 1]):
+            some |= legal_moves.word[i]
         stuck |= which & ~some
     return stuck
 
@@ -148,7 +148,7 @@ def _stuck(candidates, which):
 @step
 def _make_leaves(programs, tree, lanes, n, n_fluents):
     """Makes leaves at the ends of the batch's first n descents; queues playouts of those that do not fit the tree."""
-    descents, expansion, candidates = lanes.descents, lanes.expansion, lanes.expansion.candidates
+    descents, expansion, legal_moves = lanes.descents, lanes.expansion, lanes.expansion.legal_moves
     roles = tree.stats.shape[1]
     for lane in range(n):
         descent = descents.batch[lane]
@@ -158,8 +158,8 @@ def _make_leaves(programs, tree, lanes, n, n_fluents):
             expansion.edge[lane, role] = descents.edge[descent, last, role]
     over = _make_states(programs, tree, expansion, lanes.block, lanes.keep, lanes.following, n, n_fluents)
     which = (ALL >> np.uint64(64 - n)) & ~over
-    list_candidates(programs.role_start, programs.legal_slot, expansion.slots, which, candidates)
-    over |= _stuck(candidates, which)
+    list_legal_moves(programs.role_start, programs.legal_slot, expansion.slots, which, legal_moves)
+    over |= _stuck(legal_moves, which)
     if over != ZERO:
         _evaluate_goals(programs, expansion.slots, lanes.expansion_goal_slots, n_fluents)
     for lane in range(n):
@@ -170,7 +170,7 @@ def _make_leaves(programs, tree, lanes, n, n_fluents):
         descent = descents.batch[lane]
         depth = descents.depth[descent]
         ended = over >> np.uint64(lane) & ONE != ZERO
-        node = add_node(tree, expansion.state[lane], candidates, lane, ended)
+        node = add_node(tree, expansion.state[lane], legal_moves, lane, ended)
         descents.node[descent, depth] = node
         if node >= 0:
             if tree.node[node].status == TERMINAL:
@@ -210,7 +210,7 @@ def _make_children(programs, tree, lanes, n, n_fluents):
             node, edges, descent = expansion.node[lane], expansion.edge[lane], expansion.descent[lane]
             _read_goals(programs, lanes.expansion_goal_slots, lane, lanes.goals)
             # True, but not a literal, for which Numba would compile another kernel.
-            child = add_node(tree, expansion.state[lane], expansion.candidates, lane, over != ZERO)
+            child = add_node(tree, expansion.state[lane], expansion.legal_moves, lane, over != ZERO)
             if child >= 0:
                 set_proven(tree, child, lanes.goals)
                 set_child(tree, node, edges, child)

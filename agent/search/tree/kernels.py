@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from agent.search.tree.backup import collect
 from agent.search.tree.decisive.kernels import find_decisive
 from agent.search.tree.expansion import grow
-from agent.search.tree.store import OPEN, ROOT, SearchTree, add_node, list_candidates, load_rows
+from agent.search.tree.store import OPEN, ROOT, SearchTree, add_node, list_legal_moves, load_rows
 from agent.search.tree.workspace import (
     ACTIVE,
     DESCENTS,
@@ -260,6 +260,6 @@ def root_node(programs: CircuitPrograms, tree: SearchTree, lanes: SearchWorkspac
     load_lanes(len(programs.next_slot), lanes.slots, state[None, :])
     evaluate(programs.legal, lanes.slots, NARROW)
     over = bool(lanes.slots[programs.terminal_slot] & ONE)
-    candidates = lanes.expansion.candidates
-    list_candidates(programs.role_start, programs.legal_slot, lanes.slots, ONE, candidates)
-    return int(add_node(tree, state, candidates, 0, over))
+    legal_moves = lanes.expansion.legal_moves
+    list_legal_moves(programs.role_start, programs.legal_slot, lanes.slots, ONE, legal_moves)
+    return int(add_node(tree, state, legal_moves, 0, over))

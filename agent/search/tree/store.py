@@ -105,8 +105,8 @@ class SearchTree(NamedTuple):
     """(slots) child after it."""
 
 
-class Candidates(NamedTuple):
-    """Moves that are legal in any of 64 states (see `list_candidates`)."""
+class LegalMoves(NamedTuple):
+    """Moves that are legal in any of 64 states (see `list_legal_moves`)."""
 
     start: NDArray[np.int64] = array(np.int64, "starts")
     """Start of each role's moves, and the end."""
@@ -216,16 +216,16 @@ def find_node(tree: SearchTree, state: NDArray[np.uint64]) -> tuple[int, int]:
 
 
 @njit(**KERNEL)
-def list_candidates(role_start, legal_slot, slots, which, candidates):
+def list_legal_moves(role_start, legal_slot, slots, which, legal_moves):
     """Lists the moves that are legal in any of the lanes in `which` (a word), role by role.
 
     `role_start` and `legal_slot` are those of `CircuitPrograms`; `slots` (uint64[slots]) hold the results of the legal
-    program. `candidates` is a `Candidates`.
+    program. `legal_moves` is a `LegalMoves`.
     """
     n = ZERO
     roles = len(role_start) - 1
     for role in range(roles):
-        candidates.start[role] = n
+        legal_moves.start[role] = n
         move = np.uint64(role_start[role])
         end = np.uint64(role_start[role + 1])
         while move < end:
@@ -237,19 +237,19 @@ def list_candidates(role_start, legal_slot, slots, which, candidates):
                 for i in range(n_here):
                     word = slots[np.uint64(legal_slot[move + i])] & which
                     if word != ZERO:
-                        candidates.move[n] = move + i
-                        candidates.word[n] = word
+                        legal_moves.move[n] = move + i
+                        legal_moves.word[n] = word
                         n += ONE
             move += n_here
-    candidates.start[roles] = n
+    legal_moves.start[roles] = n
 
 
 @njit(**KERNEL)
-def add_node(tree, state, candidates, lane, over):
+def add_node(tree, state, legal_moves, lane, over):
     """The node of a packed `state` (uint64[words]), made if it is new; -1 if it does not fit.
 
-    Its legal moves are those of `candidates` in a lane (0..63). `over` is whether the state is terminal; a role without
-    a legal move ends the match as well.
+    Its moves are those of `legal_moves` in a lane (0..63). `over` is whether the state is terminal; a role without a
+    legal move ends the match as well.
     """
     node, slot = find_state(tree.table, tree.state, state)
     if node >= 0:
@@ -268,13 +268,13 @@ def add_node(tree, state, candidates, lane, over):
         tree.stats[node, role].first_edge = edge
         begin = edge
         if not over:
-            for i in range(candidates.start[role], candidates.start[role + 1]):
-                if (candidates.word[i] >> bit) & np.uint64(1) != np.uint64(0):
+            for i in range(legal_moves.start[role], legal_moves.start[role + 1]):
+                if (legal_moves.word[i] >> bit) & np.uint64(1) != np.uint64(0):
                     if edge >= limit:
                         return np.int32(-1)
                     tree.edge[edge].total = 0.0
                     tree.edge[edge].visits = 0
-                    tree.edge[edge].move = candidates.move[i]
+                    tree.edge[edge].move = legal_moves.move[i]
                     tree.edge[edge].child = -1
                     tree.edge[edge].pending = 0
                     tree.edge[edge].proven = -1.0

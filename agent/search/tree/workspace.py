@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.tree.decisive.kernels import DecisiveMoves, DecisiveWorkspace
-from agent.search.tree.store import Candidates
+from agent.search.tree.store import LegalMoves
 from games.bits.arrays import allocate, array, group
 from games.gdl.running.batches import load_initial
 from games.gdl.running.kernels import ALL
@@ -101,7 +101,7 @@ class Expansion(NamedTuple):
     """Playouts to start from the child."""
     state: NDArray[np.uint64] = array(np.uint64, 64, "words")
     """Packed states."""
-    candidates: Candidates = group(Candidates)
+    legal_moves: LegalMoves = group(LegalMoves)
     """Moves legal in these states."""
 
 

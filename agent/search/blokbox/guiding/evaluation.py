@@ -24,21 +24,18 @@ N_STAGES = 12
 
 
 @njit(**KERNEL)
-def take_features(tables, position, candidates, n_candidates, scratch, slot, features, n_live):
+def take_features(tables, position, shapes, n_shapes, scratch, slot, features, n_live):
     """Write the features of both players to `features` (float64[2, N_FEATURES]); return their numbers of moves.
 
-    The slots `slot` + player of `scratch` take the moves. The first `n_candidates[player]` of `candidates[player]` may
-    be live; `n_live[player]` becomes the number of those that are. `candidates` is int64[2, shapes], both counts are
-    int64[2]; `position` is uint64[POSITION_WORDS].
+    The slots `slot` + player of `scratch` take the moves. The first `n_shapes[player]` of `shapes[player]` may be live;
+    `n_live[player]` becomes the number of those that are. `shapes` is int64[2, shapes], both counts are int64[2]; `position` is uint64[POSITION_WORDS].
     """
     totals0 = 0
     totals1 = 0
     for player in range(2):
         own = WORDS * player
         other = WORDS - own
-        live, total = placements(
-            tables, position, player, candidates[player], n_candidates[player], scratch, slot + player
-        )
+        live, total = placements(tables, position, player, shapes[player], n_shapes[player], scratch, slot + player)
         n_live[player] = live
         placeable = 0
         small = 0

@@ -117,8 +117,8 @@ def _enter(game, frames, ply):
     hash_move, known = _look_up(game.table, position[KEY], frame, ply == 0)
     if known:
         return RETURN
-    candidates = scratch.shapes[slot - 2 : slot]
-    total0, total1 = take_features(tables, position, candidates, before, scratch, slot, features, live)
+    shapes = scratch.shapes[slot - 2 : slot]
+    total0, total1 = take_features(tables, position, shapes, before, scratch, slot, features, live)
     own, other = (total0, total1) if player == 0 else (total1, total0)
     if own == 0:
         frame.value = -WIN

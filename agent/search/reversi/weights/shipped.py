@@ -45,13 +45,13 @@ class WeightSet:
 def weights_for(variant: ReversiVariant, folder: Path = FOLDER) -> WeightSet:
     """The best weights at hand for a variant."""
     columns, rows = extent(variant.playable)
-    candidates = [
+    nearest = [
         ((trained.playable ^ variant.playable).bit_count(), name)
         for name, trained in TRAINED.items()
         if trained.minority == variant.minority and (columns, rows) == (8, 8) and (folder / f"{name}.npz").exists()
     ]
-    if candidates:
-        return load_weights(folder / f"{min(candidates)[1]}.npz")
+    if nearest:
+        return load_weights(folder / f"{min(nearest)[1]}.npz")
     return WeightSet(PatternEvaluation.heuristic(columns, rows, variant.sign), DEFAULT_COEFFICIENTS, HEURISTIC)
 
 

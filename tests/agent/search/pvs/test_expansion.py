@@ -101,7 +101,7 @@ def test_grandchildren_are_those_of_the_machine(
         assert (first, count) == (0, len(children))
         found += 1
         for i, (_, child) in enumerate(children):
-            first, size = work.family[0, i].tolist()
+            first, size = work.children[0, i].tolist()
             if plain.result(child) != UNKNOWN or plain.mover(child) == BOTH:
                 assert size == 0
             else:
