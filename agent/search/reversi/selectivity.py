@@ -1,7 +1,7 @@
 """The error model of Multi-ProbCut (M. Buro, 1999): the difference between shallow and deep searches.
 
 The standard deviation of the difference between searches of `depth` and `probe` plies is modelled as
-exp(a + b e + c e^2) depth^p (probe + 1)^q, with e empty cells; `ggp-agent train reversi` fits the coefficients to the
+exp(a + b e + c e^2) depth^p (probe + 1)^q, with e empty cells; `tests.instruments train` fits the coefficients to the
 engine's own searches. A level is the number of standard deviations that a cut-off needs. Probes are chosen and checked
 as in Edax (R. Delorme, `midgame.c`).
 """

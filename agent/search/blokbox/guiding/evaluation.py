@@ -28,7 +28,8 @@ def take_features(tables, position, shapes, n_shapes, scratch, slot, features, n
     """Write the features of both players to `features` (float64[2, N_FEATURES]); return their numbers of moves.
 
     The slots `slot` + player of `scratch` take the moves. The first `n_shapes[player]` of `shapes[player]` may be live;
-    `n_live[player]` becomes the number of those that are. `shapes` is int64[2, shapes], both counts are int64[2]; `position` is uint64[POSITION_WORDS].
+    `n_live[player]` becomes the number of those that are. `shapes` is int64[2, shapes], both counts are int64[2];
+    `position` is uint64[POSITION_WORDS].
     """
     totals0 = 0
     totals1 = 0
