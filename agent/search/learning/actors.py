@@ -6,8 +6,8 @@ evaluation, and send positions and targets. Those of matches not yet sent are lo
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -65,24 +65,6 @@ class SelfPlaySetting(Setting):
         return SelfPlayAssistant(self, machine)
 
 
-class _Box:
-    """Episodes passed from one thread to another."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._episodes: list[Episode] = []
-
-    def add(self, episodes: Sequence[Episode]) -> None:
-        with self._lock:
-            self._episodes += episodes
-
-    def empty(self) -> list[Episode]:
-        """Removes and returns all episodes."""
-        with self._lock:
-            episodes, self._episodes = self._episodes, []
-        return episodes
-
-
 class SelfPlayAssistant(Assistant):
     """Plays matches on one core."""
 
@@ -94,7 +76,7 @@ class SelfPlayAssistant(Assistant):
         self._table = SelfPlay(machine, setting.features, int(chosen.integers(1 << 62)), zobrist)
         self._players = setting.players
         self._root = machine.pack(machine.initial())
-        self._played = _Box()
+        self._played: deque[Episode] = deque()
 
     def begin(self, state: State) -> None:
         self._root = self._machine.pack(state)
@@ -109,10 +91,10 @@ class SelfPlayAssistant(Assistant):
                     self._table.set_evaluation(player, seated)
             episode = self._table.record(self._root, players.depth, stop)
             if episode is not None:
-                self._played.add([episode])
+                self._played.append(episode)
 
     def answer(self) -> Episodes | None:
-        episodes = self._played.empty()
+        episodes = _emptied(self._played)
         return Episodes(tuple(episodes)) if episodes else None
 
     def take(self, note: object) -> None:
@@ -131,7 +113,7 @@ class Actors:
         self._players: Players | None = None
         self._told: Players | None = None
         """The newest players sent to helpers."""
-        self._heard = _Box()
+        self._heard: deque[Episode] = deque()
 
     @property
     def size(self) -> int:
@@ -161,14 +143,19 @@ class Actors:
 
     def episodes(self) -> list[Episode]:
         """Removes and returns the episodes received."""
-        return self._heard.empty()
+        return _emptied(self._heard)
 
     def _hear(self, answer: object) -> Players | None:
         if not isinstance(answer, Episodes) or not answer.fits(self._machine.words):
             return None
-        self._heard.add(answer.matches)
+        self._heard.extend(answer.matches)
         players = self._players
         if players is self._told:
             return None
         self._told = players
         return players
+
+
+def _emptied(episodes: deque[Episode]) -> list[Episode]:
+    """Removes and returns all episodes, while other threads may add some."""
+    return [episodes.popleft() for _ in range(len(episodes))]
