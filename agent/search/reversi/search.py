@@ -117,6 +117,7 @@ def _enter(game, frames, ply):
     empty = board.playable & ~(player | opponent)
     empties = popcount(empty)
     exact = frame.depth >= empties
+    # Step 1. The last cells are played out by a solver of their own.
     if exact and empties <= SMALL:
         frame.value = solve_small(
             player,
@@ -132,6 +133,7 @@ def _enter(game, frames, ply):
         )
         return RETURN
     work.nodes[0] += 1
+    # Step 2. Leaf, or one ply above the leaves: the evaluation.
     if exact:
         frame.depth = empties
     elif frame.depth <= 0:
@@ -142,6 +144,7 @@ def _enter(game, frames, ply):
             player, opponent, frame.alpha, frame.beta, board, game.tables, work.numbers, work.nodes
         )
         return RETURN
+    # Step 3. No move: the match is over, or the other side moves, at no depth.
     if legal_moves(player, opponent, empty) == 0:
         if legal_moves(opponent, player, empty) == 0:
             frame.value = final_score(player, opponent, board.cells, board.sign)
@@ -150,9 +153,11 @@ def _enter(game, frames, ply):
         work.positions[ply + 1, _PLAYER], work.positions[ply + 1, _OPPONENT] = opponent, player
         set_window(frames[ply + 1], -frame.beta, -frame.alpha, frame.depth)
         return DESCEND
+    # Step 4. Stable discs alone decide the window.
     if exact and _cut_by_stable_discs(frame, player, opponent, empties, board):
         return RETURN
     frame.stage = _EXPAND
+    # Step 5. The transposition table knows enough; else a shallow search may show that a deep one is needless.
     if frame.depth >= _TABLE_MIN:
         key = position_key(player, opponent)
         work.positions[ply, _KEY] = key

@@ -114,20 +114,21 @@ def _enter(game, frames, ply):
     before, live = work.live[ply], work.live[ply + 1]
     player, slot = np.int64(position[TURN]), 2 * ply + 2
     work.nodes[0] += 1
+    # Step 1. The transposition table knows enough.
     hash_move, known = _look_up(game.table, position[KEY], frame, ply == 0)
     if known:
         return RETURN
     shapes = scratch.shapes[slot - 2 : slot]
     total0, total1 = take_features(tables, position, shapes, before, scratch, slot, features, live)
     own, other = (total0, total1) if player == 0 else (total1, total0)
+    # Step 2. A player has no move left: who moves last wins. The root needs a move even if its result is proven.
     if own == 0:
         frame.value = -WIN
         return RETURN
-    # The root needs a move even if its result is proven.
     if ply > 0 and other == 0:
-        # Who moves last wins.
         frame.value = WIN
         return RETURN
+    # Step 3. Leaf.
     if ply > 0 and frame.depth <= 0:
         logit = value_logit(position, features, game.weights, game.room)
         frame.value = max(-LIMIT, min(LIMIT, np.int64(100.0 * logit)))
