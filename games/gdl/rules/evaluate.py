@@ -1,26 +1,17 @@
 """The atoms of relations that are the same in every state, derived bottom-up within a bound.
 
-Semi-naive evaluation, stratum by stratum (Ullman: Principles of Database and Knowledge-Base Systems, 1988). For the few
+Naive evaluation, stratum by stratum (Ullman: Principles of Database and Knowledge-Base Systems, 1988). For the few
 atoms that a check needs, such as roles concluded by rules; gringo grounds whole games.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 
 from games.gdl.rules.dependencies import components, dependency_components, dependency_graph, reachable, rule_calls
-from games.gdl.rules.terms import (
-    Atom,
-    Literal,
-    Predicate,
-    Rule,
-    iterate_variables,
-    predicate,
-    substitute_atom,
-    unify,
-    variables,
-)
+from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate, substitute_atom, unify
 from games.machine import LimitError, Term
 
 _MOST_STEPS = 300_000
@@ -37,11 +28,45 @@ def static_atoms(rules: Iterable[Rule], relation: Predicate) -> list[Atom]:
     """
     rules = list(rules)
     needed = reachable(dependency_graph(rules), [relation])
-    rules = [rule for rule in rules if predicate(rule.head) in needed]
-    evaluation = _Evaluation()
-    for stratum in _strata(rules):
-        evaluation.close(stratum)
-    return list(evaluation.atoms[relation])
+    known: dict[Predicate, dict[Atom, None]] = defaultdict(dict)
+    steps = count(1)
+    for stratum in _strata([rule for rule in rules if predicate(rule.head) in needed]):
+        stratum.sort(key=lambda rule: bool(rule.body))
+        news = True
+        while news:
+            news = False
+            for rule in stratum:
+                # Negations and `distinct` come last: by then their variables are bound.
+                body = sorted(rule.body, key=lambda literal: not literal.positive or literal.atom[0] == "distinct")
+                for binding in list(_bindings(body, known, {}, steps)):
+                    atom = substitute_atom(rule.head, binding)
+                    if _is_larger(atom, _LARGEST_ATOM):
+                        raise LimitError(f"terms of `{atom[0]}` grow beyond {_LARGEST_ATOM} names")
+                    news |= atom not in known[predicate(atom)]
+                    known[predicate(atom)][atom] = None
+    return list(known[relation])
+
+
+def _bindings(
+    body: Sequence[Literal], known: dict[Predicate, dict[Atom, None]], binding: dict[str, Term], steps: Iterator[int]
+) -> Iterator[dict[str, Term]]:
+    """The extensions of `binding` for which a body holds, by the atoms known."""
+    if not body:
+        yield binding
+        return
+    (positive, pattern), *rest = body
+    atom = substitute_atom(pattern, binding)
+    if atom[0] == "distinct" or not positive:
+        holds = atom[1] != atom[2] if atom[0] == "distinct" else atom in known[predicate(atom)]
+        among: Iterable[Atom] = (atom,) if holds == positive else ()
+    else:
+        among = known[predicate(atom)]
+    for candidate in among:
+        if next(steps) > _MOST_STEPS:
+            raise LimitError(f"more than {_MOST_STEPS} steps")
+        extended = unify(atom, candidate, binding)
+        if extended is not None:
+            yield from _bindings(rest, known, extended, steps)
 
 
 def _strata(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
@@ -61,116 +86,6 @@ def _strata(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
             graph[caller].append(callee)
         for cycle in components(graph):
             yield [group[i] for i in sorted(cycle)]
-
-
-class _Evaluation:
-    """The atoms derived so far."""
-
-    def __init__(self) -> None:
-        self.atoms: dict[Predicate, dict[Atom, None]] = defaultdict(dict)
-        self._by_argument: dict[tuple[Predicate, int, Term], list[Atom]] = defaultdict(list)
-        self._steps = 0
-
-    def close(self, rules: Sequence[Rule]) -> None:
-        """Adds all consequences of rules that may depend on each other; everything else they ask for is known."""
-        latest: dict[Predicate, dict[Atom, None]] = defaultdict(dict)
-        users: dict[Predicate, list[tuple[Rule, int]]] = defaultdict(list)
-        for rule in sorted(rules, key=lambda rule: bool(rule.body)):
-            for number, literal in enumerate(rule.body):
-                if literal.positive:
-                    users[predicate(literal.atom)].append((rule, number))
-            for atom in self._derive(rule.head, _ordered(rule.body)):
-                self._add(atom, latest)
-        while latest:
-            before, latest = latest, defaultdict(dict)
-            for relation, atoms in before.items():
-                for rule, number in users[relation]:
-                    for atom in self._derive(rule.head, _ordered(rule.body, number), atoms):
-                        self._add(atom, latest)
-
-    def _add(self, atom: Atom, latest: dict[Predicate, dict[Atom, None]]) -> None:
-        relation = predicate(atom)
-        if atom in self.atoms[relation]:
-            return
-        self.atoms[relation][atom] = None
-        latest[relation][atom] = None
-        for i, argument in enumerate(atom[1:], 1):
-            self._by_argument[relation, i, argument].append(atom)
-
-    def _derive(self, head: Atom, body: Sequence[Literal], first: Collection[Atom] | None = None) -> list[Atom]:
-        """The heads of all instances of a rule whose body holds; the first literal by an atom of `first`, if given."""
-        found: list[Atom] = []
-        start: dict[str, Term] = {}
-        levels = [iter([start])]
-        while levels:
-            binding = next(levels[-1], None)
-            if binding is None:
-                levels.pop()
-            elif len(levels) <= len(body):
-                levels.append(self._matches(body[len(levels) - 1], binding, first if len(levels) == 1 else None))
-            else:
-                atom = substitute_atom(head, binding)
-                if _is_larger(atom, _LARGEST_ATOM):
-                    raise LimitError(f"terms of `{head[0]}` grow beyond {_LARGEST_ATOM} names")
-                found.append(atom)
-        return found
-
-    def _matches(
-        self, literal: Literal, binding: dict[str, Term], among: Collection[Atom] | None
-    ) -> Iterator[dict[str, Term]]:
-        """The extensions of `binding` for which the literal holds; a positive one by an atom of `among`, if given."""
-        self._step()
-        atom = substitute_atom(literal.atom, binding)
-        if atom[0] == "distinct":
-            if (atom[1] != atom[2]) == literal.positive:
-                yield binding
-            return
-        relation = predicate(atom)
-        if not literal.positive:
-            if atom not in self.atoms[relation]:
-                yield binding
-            return
-        if among is None:
-            among = self._candidates(relation, atom)
-        for candidate in among:
-            self._step()
-            extended = unify(atom, candidate, binding)
-            if extended is not None:
-                yield extended
-
-    def _candidates(self, relation: Predicate, atom: Atom) -> Collection[Atom]:
-        """The known atoms that share a ground argument with `atom`: the one that narrows most."""
-        known = self.atoms[relation]
-        if atom in known:
-            return (atom,)
-        best: Collection[Atom] = known
-        for i, argument in enumerate(atom[1:], 1):
-            if not any(True for _ in iterate_variables(argument)):
-                sharing = self._by_argument.get((relation, i, argument), ())
-                if len(sharing) < len(best):
-                    best = sharing
-        return best
-
-    def _step(self) -> None:
-        self._steps += 1
-        if self._steps > _MOST_STEPS:
-            raise LimitError(f"more than {_MOST_STEPS} steps")
-
-
-def _ordered(body: Sequence[Literal], first: int | None = None) -> list[Literal]:
-    """The positive literals as written, but number `first` first; each test as soon as its variables are bound."""
-    binding = [n for n, literal in enumerate(body) if literal.positive and literal.atom[0] != "distinct"]
-    binding.sort(key=lambda n: n != first)
-    bound_by: dict[str, int] = {}
-    for place, n in enumerate(binding):
-        for name in iterate_variables(body[n].atom):
-            bound_by.setdefault(name, place)
-    placed = [(place, n) for place, n in enumerate(binding)]
-    for n, literal in enumerate(body):
-        if not literal.positive or literal.atom[0] == "distinct":
-            # After the literal that binds its last variable, hence the larger second number.
-            placed.append((max((bound_by[name] for name in variables(literal.atom)), default=0), len(body) + n))
-    return [body[n % len(body)] for _, n in sorted(placed)]
 
 
 def _is_larger(atom: Atom, limit: int) -> bool:
