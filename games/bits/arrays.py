@@ -1,10 +1,14 @@
 """Groups of arrays for kernels, whose fields are declared and allocated by one table.
 
-class Workspace(NamedTuple):
-    slots: NDArray[np.uint64] = array(np.uint64, "slots")
-    goals: NDArray[np.float64] = array(np.float64, 64, "roles")
+For instance:
 
-workspace = allocate(Workspace, slots=1000, roles=2)
+    class Workspace(NamedTuple):
+        slots: NDArray[np.uint64] = array(np.uint64, "slots")
+        goals: NDArray[np.float64] = array(np.float64, 64, "roles")
+
+    workspace = allocate(Workspace, slots=1000, roles=2)
+
+What a field has by default is only how it is made.
 """
 
 from __future__ import annotations
