@@ -7,7 +7,7 @@ from numba import njit
 
 from games.bits.compiling import KERNEL
 from games.gdl.circuit.outputs import Outputs, mark_live
-from games.gdl.circuit.pool import BLOCK, GATE, N_SIGNALS, NO_ROOM, Pool, grow, intern
+from games.gdl.circuit.pool import BLOCK, GATE, N_SIGNALS, NO_ROOM, Pool, grow, intern, sort
 
 _PAIR_LIMIT = 1 << 22
 """Most pairs counted in one round; bounds memory (the table) and time."""
@@ -129,14 +129,17 @@ def _factor_round(pool, live):
             fill[pool.items[i]] += 1
     # Step 5. Take the pairs by their uses, most frequent first, while the budget of work lasts.
     chosen = np.flatnonzero(uses >= _LEAST_USES)
-    chosen = chosen[np.argsort(-uses[chosen])]
+    for i in range(len(chosen)):
+        chosen[i] -= np.int64(uses[chosen[i]]) << 32
+    sort(chosen, np.int64(len(chosen)))
     saved = 0
     both = np.empty(2, np.int32)
     users = np.empty(n, np.int32)
     work = np.int64(0)
-    for slot in chosen:
+    for ranked in chosen:
         if work > _WORK_PER_INPUT * total:
             break
+        slot = ranked & 0xFFFFFFFF
         a = np.int32(keys[slot] >> 32)
         b = np.int32(keys[slot] & 0xFFFFFFFF)
         # Step 6. Find the users: the readers of the rarer literal that still read both. Pairs taken before may have

@@ -262,7 +262,7 @@ def _intersect(pool, role, literals, n):
                 tally[move] = 1
                 found[k] = move
                 k += 1
-    found = np.sort(found[:k])
+    sort(found, np.int64(k))
     literal = move_set(pool, role, found, np.int64(k))
     return literal if literal < 0 else literal ^ 1
 
@@ -300,7 +300,7 @@ def conjoin(pool, literals, n):
                 j -= 1
             literals[j + 1] = value
     else:
-        _sort(literals, np.int64(k))
+        sort(literals, np.int64(k))
     unique = 1
     for i in range(1, k):
         if literals[i] != literals[unique - 1]:
@@ -315,8 +315,8 @@ def conjoin(pool, literals, n):
 
 
 @njit(**KERNEL)
-def _sort(values, n):
-    """Sorts `values[:n]` (int32) in place, by heapsort (Williams 1964): `np.sort` allocates."""
+def sort(values, n):
+    """Sorts `values[:n]` (integers) in place, by heapsort (Williams 1964): `np.sort` allocates, and compiles slowly."""
     for i in range(1, n):
         value = values[i]
         j = i

@@ -16,11 +16,11 @@ from games.gdl.circuit.pool import (
     NO_ROOM,
     TRUE,
     Pool,
-    _sort,
     conjoin,
     grow,
     move_set,
     new_pool,
+    sort,
 )
 
 N_FLUENTS = 4
@@ -159,5 +159,5 @@ def test_a_full_pool_says_so_and_keeps_everything_when_it_grows() -> None:
 def test_wide_gates_are_sorted(n: int) -> None:
     values = np.random.default_rng(n).integers(0, 100, n).astype(np.int32)
     expected = np.sort(values)
-    _sort(values, n)
+    sort(values, n)
     assert values.tolist() == expected.tolist()
