@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from games.gdl.running.batches import facts_in
+from games.gdl.running.batches import facts_in, packed
 from games.gdl.running.machine import CircuitMachine
 
 Bits = NDArray[np.bool_]
@@ -75,7 +75,7 @@ class Undoing:
             joint = np.full((len(moves), 2), -1, np.int32)
             joint[:, role] = np.arange(len(moves))
             after = [
-                facts_in(machine.next_of(np.repeat(_packed(bits, machine.words), len(moves), axis=0), joint), n)
+                facts_in(machine.next_of(np.repeat(packed(bits), len(moves), axis=0), joint), n)
                 for bits in (np.zeros((1, n), np.bool_), np.ones((1, n), np.bool_))
             ]
             rises |= after[0].any(axis=0)
@@ -105,9 +105,3 @@ class Undoing:
             state |= self._removes[undone].any(axis=0)
         lanes = np.packbits(np.ascontiguousarray(states.T), axis=1, bitorder="little").view(np.uint64)[:, 0]
         return CircuitMachine(replace(machine.game, programs=machine.programs._replace(initial=lanes)))
-
-
-def _packed(bits: Bits, words: int) -> NDArray[np.uint64]:
-    padded = np.zeros((len(bits), 64 * words), np.bool_)
-    padded[:, : bits.shape[1]] = bits
-    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)

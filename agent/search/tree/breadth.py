@@ -21,6 +21,7 @@ from games.bits.arrays import allocate, array
 from games.bits.compiling import KERNEL
 from games.bits.inner import step
 from games.bits.words import transpose
+from games.gdl.running.batches import packed
 from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
@@ -82,9 +83,7 @@ class BreadthFirst:
     def __init__(self, machine: CircuitMachine, memory_bytes: int) -> None:
         self._machine = machine
         size = max(1024, min(1 << 24, memory_bytes // (8 * machine.words + 24)))
-        clock = np.zeros(64 * machine.words, np.bool_)
-        clock[: len(machine.game.fluents)] = clock_fluents(machine.programs)
-        self._clock = np.packbits(clock, bitorder="little").view(np.uint64)
+        self._clock = packed(clock_fluents(machine.programs))
         self._root = np.zeros(machine.words, np.uint64)
         self._kept: tuple[float | None, list[int]] = None, []
         """Best goal and line of the first pass, which ignores the clock."""

@@ -117,11 +117,9 @@ def random_ply(
     evaluate(programs.legal, slots, NARROW)
     lanes = lanes_in(active)
     n_fluents, n_roles = len(programs.next_slot), len(programs.role_start) - 1
-    words = (n_fluents + 63) // 64 or 1
     facts = np.empty((64, n_fluents), np.bool_)
     read_lanes(slots, np.arange(FIRST_FLUENT, FIRST_FLUENT + n_fluents, dtype=np.int32), facts)
-    states = np.zeros((len(lanes), 8 * words), np.uint8)
-    states[:, : (n_fluents + 7) // 8] = np.packbits(facts[lanes], axis=1, bitorder="little")
+    states = packed(facts[lanes])
     ended = int(slots[programs.terminal_slot]) & active
     stuck = 0
     joint = np.full((64, n_roles), -1, np.int32)
@@ -131,7 +129,7 @@ def random_ply(
     joint[lanes_in(ended | stuck)] = -1
     terminal = np.zeros(64, np.bool_)
     terminal[lanes_in(ended)] = True
-    positions = MatchPositions(states.view(np.uint64), joint[lanes], lanes.astype(np.int32), terminal[lanes])
+    positions = MatchPositions(states, joint[lanes], lanes.astype(np.int32), terminal[lanes])
     evaluate(programs.next, slots, NARROW)
     going = active & ~ended & ~stuck
     following = slots[programs.next_slot] & np.uint64(going)

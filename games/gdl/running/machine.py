@@ -113,9 +113,7 @@ class CircuitMachine(StateMachine):
     # -- one state ----------------------------------------------------------------------------------------------------
 
     def initial(self) -> State:
-        bits = np.zeros(64 * self.words, np.uint8)
-        bits[: len(self.game.fluents)] = self.programs.initial != 0
-        return np.packbits(bits, bitorder="little").tobytes()
+        return packed(self.programs.initial != 0).tobytes()
 
     def legal(self, state: State, role: int) -> list[Term]:
         slots = self._legal_slots(state)
@@ -156,19 +154,19 @@ class CircuitMachine(StateMachine):
         return self._always.union(self.game.fluents[i] for i in np.flatnonzero(bits))
 
     def state(self, facts: Iterable[Term]) -> State:
-        bits = np.zeros(64 * self.words, np.uint8)
+        holds = np.zeros(len(self.game.fluents), np.bool_)
         known = set()
         for fact in facts:
             index = self._index.get(fact)
             if index is not None:
-                bits[index] = 1
+                holds[index] = True
             elif fact in self._always:
                 known.add(fact)
             else:
                 raise UnknownFactError(f"no state of this game can hold {fact!r}")
         if len(known) < len(self._always):
             raise UnknownFactError(f"every state of this game holds {next(iter(self._always - known))!r}")
-        return np.packbits(bits, bitorder="little").tobytes()
+        return packed(holds).tobytes()
 
     def move_index(self, role: int, move: Term) -> int:
         """The index of a move in `game.moves[role]`. Raises `IllegalMoveError` if it is never legal for the role."""
@@ -207,8 +205,7 @@ class CircuitMachine(StateMachine):
 
     def next_of(self, states: NDArray[np.uint64], joint: NDArray[np.int32]) -> NDArray[np.uint64]:
         """Successors (n, words) of packed states under joint moves (n, roles) of move indices; -1 for no move."""
-        n_fluents = len(self.game.fluents)
-        result = np.zeros((len(states), 8 * self.words), np.uint8)
+        result = np.zeros((len(states), self.words), np.uint64)
         slots = self._new_slots(self.programs.n_slots)
         for begin in range(0, len(states), 64):
             part = states[begin : begin + 64]
@@ -216,10 +213,10 @@ class CircuitMachine(StateMachine):
             kernels.evaluate(self.programs.legal, slots, NARROW)
             enter_lanes(self.programs, slots, joint[begin : begin + 64])
             kernels.evaluate(self.programs.next, slots, NARROW)
-            facts = np.empty((len(part), n_fluents), np.bool_)
+            facts = np.empty((len(part), len(self.game.fluents)), np.bool_)
             read_lanes(slots, self.programs.next_slot, facts)
-            result[begin : begin + 64, : (n_fluents + 7) // 8] = np.packbits(facts, axis=1, bitorder="little")
-        return result.view(np.uint64)
+            result[begin : begin + 64] = packed(facts)
+        return result
 
     def lean_states(self, states: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Packed states (..., words) as those of the `lean` machine."""
@@ -327,9 +324,7 @@ class CircuitMachine(StateMachine):
         return np.frombuffer(self._bytes(state), np.uint64)
 
     def _pack(self, bits: NDArray[np.uint64]) -> State:
-        padded = np.zeros(64 * self.words, np.uint8)
-        padded[: len(bits)] = bits
-        return np.packbits(padded, bitorder="little").tobytes()
+        return packed(bits != 0).tobytes()
 
     def _new_slots(self, n_slots: int) -> NDArray[np.uint64]:
         slots = aligned_words(n_slots)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from games.gdl.running.batches import MatchPositions, facts_in
+from games.gdl.running.batches import MatchPositions, facts_in, packed
 from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.variant import BOARD_CELLS, MAX_PIECES
 from games.native.midway import Undoing
@@ -84,9 +84,7 @@ class Probe:
 
     def pack(self, bits: Bits) -> NDArray[np.uint64]:
         """Packs states (n, fluents) for the machine."""
-        padded = np.zeros((len(bits), 64 * self.machine.words), np.bool_)
-        padded[:, : self.n_fluents] = bits
-        return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+        return packed(bits)
 
     def unpack(self, states: NDArray[np.uint64]) -> Bits:
         """Unpacks states to bits (n, fluents)."""

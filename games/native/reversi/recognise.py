@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from games.gdl.running.batches import facts_in
+from games.gdl.running.batches import facts_in, packed
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term, UnknownFactError
 from games.native.midway import Undoing
@@ -324,14 +324,14 @@ def _craft(
 ) -> npt.NDArray[np.uint64]:
     """Packed states (states, words) of boards `owners` (int8[states, cells]: 0, 1, or -1 for empty)."""
     fluents = observed.bits.shape[1]
-    bits = np.zeros((len(owners), -(-fluents // 64) * 64), np.uint8)
+    bits = np.zeros((len(owners), fluents), np.bool_)
     for role in (0, 1):
         bits[:, [pair[role] for pair in cells.discs]] = owners == role
     for names, wanted in ((cells.blanks, owners < 0), (cells.filled, owners >= 0)):
         bits[:, list(names)] = wanted[:, list(names.values())]
     first = [fluent for fluent in cells.ignored if machine.programs.initial[fluent]]
-    bits[:, [*first, *cells.lasting, *(fluent for fluent, role in observed.control.items() if role == turn)]] = 1
-    return np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+    bits[:, [*first, *cells.lasting, *(fluent for fluent, role in observed.control.items() if role == turn)]] = True
+    return packed(bits)
 
 
 def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set[Triple]:

@@ -10,6 +10,7 @@ from numba import njit
 
 from games.bits.board8x8 import flips
 from games.bits.compiling import INNER, KERNEL
+from games.gdl.running.batches import packed
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.reversi.binding import ReversiBinding
@@ -241,23 +242,23 @@ def _same_goals_when_full(machine: CircuitMachine, binding: ReversiBinding, seed
         return False
     generator = np.random.default_rng(seed)
     never, always = 64 * machine.words, 64 * machine.words + 1
-    bits = np.zeros((_FULL_BOARDS, 64 * machine.words), np.uint8)
+    bits = np.zeros((_FULL_BOARDS, len(machine.game.fluents)), np.bool_)
     lead = 0
     for own, other, sign in ((layout.discs[0], layout.discs[1], 1), (layout.discs[1], layout.discs[0], -1)):
         only = own[(own >= 0) & (own < never) & (other == never)]
-        bits[:, only] = 1
+        bits[:, only] = True
         lead += sign * (len(only) + int((own == always).sum()))
     used = np.flatnonzero(((layout.discs >= 0) & (layout.discs < never)).all(axis=0))
     for row in range(_FULL_BOARDS):
         order = generator.permutation(used)
         half = min(max(0, (len(used) - lead) // 2 + generator.integers(-2, 3)), len(used))
-        bits[row, layout.discs[0, order[:half]]] = 1
-        bits[row, layout.discs[1, order[half:]]] = 1
+        bits[row, layout.discs[0, order[:half]]] = True
+        bits[row, layout.discs[1, order[half:]]] = True
     for fluent, (meaning, cell) in enumerate(layout.expected):
-        bits[:, fluent] |= np.uint8(
+        bits[:, fluent] |= (
             meaning == _FILLED or (meaning == _CONTROL and cell == 0) or (meaning == _CONSTANT and cell == 1)
         )
-    return _goals_match(machine, binding, layout, np.packbits(bits, axis=1, bitorder="little").view(np.uint64))
+    return _goals_match(machine, binding, layout, packed(bits))
 
 
 def warm_kernels() -> None:
