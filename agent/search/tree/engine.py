@@ -176,7 +176,8 @@ class TreeSearch(Engine):
         root = int(self._tree.counts[ROOT])
         if self._tree.stats["n_edges"][root, self._role] == 0:
             return
-        report(self._opinion())
+        # What is proven already is the last word.
+        report(self._opinion(details=not self._open()))
         end = None if limit.nodes is None else int(self._tree.counts[N_PLAYOUTS]) + limit.nodes
         while self._search_with_all_threads(stop, report, end):
             forget_least_visited(self._tree)

@@ -473,3 +473,14 @@ def test_exploration_suits_how_much_goals_differ(own: Compile, think: Think) -> 
         weights.append(engine._parameters.exploration.copy())
     assert weights[0] == pytest.approx(0.5 * EXPLORATION, rel=0.1)
     assert weights[1] == pytest.approx(0.25 * EXPLORATION, rel=0.1)
+
+
+def test_the_first_word_on_a_proven_position_tells_all(own: Compile, think: Think) -> None:
+    """Whoever listens takes a final opinion for the last: it has the moves that were looked at."""
+    engine = tree_search(own("tic_tac_toe"))
+    think(engine)
+    opinions: list[Opinion] = []
+    engine.think(np.zeros(1, np.uint8), opinions.append, UNLIMITED)
+    assert opinions[0].final
+    assert opinions[0].candidates
+    assert opinions[0].line
