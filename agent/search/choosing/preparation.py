@@ -72,7 +72,7 @@ class Preparation:
         self._team = team
         self._random = Random(seed)
         self.learner: Learner | None = None
-        """What learns the evaluation, with the best one so far; None before the first."""
+        """The learner, with the best evaluation so far; None before the first one."""
         self._lock = threading.Lock()
         self.suits: bool | None = None
         """Whether alpha-beta can play the game; None until known."""
@@ -88,7 +88,7 @@ class Preparation:
         # Weights of patterns have no keys.
         self._memory = memory if len(machine.game.fluents) <= MAX_FLUENTS else None
         self._earlier: MemoryEntry | None = None
-        """What was remembered of earlier matches."""
+        """The memory of earlier matches, as it was recalled."""
         self._kept = (0, 0, 0)
         """Generations and trial matches in the stored entry, and this learner's matches behind it."""
         self._improved = 0

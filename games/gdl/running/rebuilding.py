@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit
-from games.gdl.circuit.outputs import Outputs, mark_live
-from games.gdl.circuit.pool import FALSE, GATE, MOVE_SET, NO_ROOM, TRUE, Pool, conjoin, grow, move_set, new_pool
+from games.gdl.circuit.outputs import Outputs
+from games.gdl.circuit.pool import FALSE, NO_ROOM, TRUE, Pool, conjoin, grow, move_set, new_pool
 from games.gdl.running.layout import ARITY, FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE, CircuitPrograms, GateProgram, gates_of
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
-
-MAX_UNFACTORED = 400_000
-"""Most gate inputs of an unfactored circuit."""
 
 WAIT: Term = "(wait)"
 """A move that changes nothing, in derived games. No rulesheet can spell it."""
@@ -48,36 +44,6 @@ def circuit_of(machine: CircuitMachine) -> Circuit:
     )
     initial = programs.initial != 0
     return Circuit(game.roles, game.fluents, game.always, initial, game.moves, game.goals, builder.pool, outputs)
-
-
-def unfactored(machine: CircuitMachine) -> Circuit | None:
-    """The circuit of an acyclic machine with nested conjunctions flattened; None if it is too large.
-
-    Gates of rules that are alike are then alike again. Time is linear in its size.
-    """
-    factored = circuit_of(machine)
-    pool = factored.pool
-    live = mark_live(pool, *factored.outputs.roots())
-    builder = CircuitBuilder(len(factored.fluents), pool.moves.tolist(), len(live))
-    literals = np.zeros(len(live), np.int32)
-    literals[1 : len(factored.fluents) + 1] = 2 * np.arange(1, len(factored.fluents) + 1)
-    whole: dict[int, list[int]] = {}
-    total = 0
-    for signal in np.flatnonzero(live & np.isin(pool.kind[: len(live)], (MOVE_SET, GATE))).tolist():
-        items = pool.items[pool.start[signal] : pool.start[signal] + pool.size[signal]].tolist()
-        if pool.kind[signal] == MOVE_SET:
-            literals[signal] = builder.move_set(int(pool.owner[signal]), items)
-            continue
-        found: dict[int, None] = {}
-        for item in items:
-            parts = None if item & 1 else whole.get(item >> 1)
-            found.update(dict.fromkeys(parts or [int(literals[item >> 1]) ^ (item & 1)]))
-        whole[signal] = list(found)
-        literals[signal] = builder.both(*found)
-        total += len(found)
-        if total > MAX_UNFACTORED:
-            return None
-    return replace(factored, pool=builder.pool, outputs=factored.outputs.mapped(literals))
 
 
 def acyclic(
