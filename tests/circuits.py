@@ -9,8 +9,8 @@ from functools import cache
 from games import rulesheets
 from games.gdl.circuit.circuit import Circuit, build_circuit, plain_circuit, with_factors
 from games.gdl.grounding.ground import VARIANTS, ground
+from games.gdl.lean.game import lean_game
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.gdl.structure.lean import lean_game
 from tests.matches import rules_of
 
 Compile = Callable[[str], CircuitMachine]

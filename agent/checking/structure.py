@@ -8,14 +8,14 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from agent.boards.layout import Layout
+from agent.checking.symmetries.finding import find_symmetries
+from agent.checking.symmetries.wording import Place, describe
+from agent.search.subgames.parts import Parts, find_parts
 from games.child_process import Bounds, ChildLostError, ChildProcess
 from games.gdl.circuit.circuit import Circuit, build_circuit
 from games.gdl.grounding.ground import ground
 from games.gdl.rules.check import CheckedRules
 from games.gdl.rules.terms import term_text
-from games.gdl.structure.parts import Parts, find_parts
-from games.gdl.structure.symmetry import find_symmetries
-from games.gdl.structure.wording import Place, describe
 from games.machine import GameError, Term
 
 BOUNDS = Bounds(cpu_seconds=20, memory_bytes=8 << 30)

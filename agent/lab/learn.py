@@ -14,10 +14,10 @@ from agent.search.choosing.preparation import Preparation
 from agent.search.engine import StopFlag
 from agent.search.learning.learner import Generation, Learner
 from agent.search.learning.memory import SheetMemory, Store
+from agent.search.subgames.division import find_subgames
 from agent.sheet import Sheet
 from games import families
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.subgames import find_subgames
 from games.machine import StateMachine
 from games.roles import are_two_players
 

@@ -1,4 +1,4 @@
-"""Engines that search the lean game of a circuit (see `games.gdl.structure.lean`) in a match of the whole game."""
+"""Engines that search the lean game of a circuit (see `games.gdl.lean.game`) in a match of the whole game."""
 
 from __future__ import annotations
 

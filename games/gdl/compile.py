@@ -23,10 +23,10 @@ from games.gdl.circuit.circuit import build_circuit, plain_circuit, with_factors
 from games.gdl.circuit.pool import grow
 from games.gdl.grounding.freeing import freed
 from games.gdl.grounding.ground import VARIANTS, Rewriter, ground, rewrite
+from games.gdl.lean.game import lean_game
 from games.gdl.rules.check import CheckedRules, check
 from games.gdl.rules.terms import Rule
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
-from games.gdl.structure.lean import lean_game
 from games.machine import GameError, LimitError
 from games.memory import memory_part
 

@@ -24,9 +24,9 @@ from games.gdl.compile import Limits, _plan
 from games.gdl.grounding.ground import ground
 from games.gdl.interpreter import linking
 from games.gdl.interpreter.machine import Interpreter
+from games.gdl.lean.game import lean_game
 from games.gdl.rules.check import CheckedRules
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.gdl.structure.lean import lean_game
 from games.machine import NO_MOVE
 from tests.agent.search.pvs.plain import new_searcher
 from tests.agent.search.stopping import StopWhen, never

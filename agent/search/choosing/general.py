@@ -24,11 +24,11 @@ from agent.search.learning.memory import SheetMemory
 from agent.search.learning.selfplay import play_match
 from agent.search.pvs.analysis import PvsAnalyser
 from agent.search.pvs.engine import AlphaBetaSearch, CannotSearchError
-from agent.search.subgames import SubgameSearch
+from agent.search.subgames.division import find_subgames
+from agent.search.subgames.engine import SubgameSearch
 from agent.search.team import Team
 from agent.search.tree.engine import TreeSearch, tree_memory
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.subgames import find_subgames
 from games.machine import State, StateMachine, Term
 from games.roles import are_two_players
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from agent.search.evaluation import pairs
 from agent.search.evaluation.pairs import Pairs
+from agent.search.evaluation.rivals import find_rivals
 from games.gdl.running.batches import facts_in
 from games.gdl.running.layout import FIRST_FLUENT, CircuitPrograms, GateProgram, gates_of
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.rivals import find_rivals
 from games.machine import Term
 
 MAX_FLUENTS = 1500

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 
 from agent.search.evaluation.features import Features
 from agent.search.evaluation.network import MOVERS, NetworkEvaluation
+from agent.search.learning.canonical import CanonicalForm, canonical_form
 from agent.search.learning.learner import Experience
 from games.bits.short_rows import COLUMNS
-from games.gdl.canonical import CanonicalForm, canonical_form
 from games.gdl.rules.surface import says_init
 from games.machine import Term
 

@@ -1,6 +1,8 @@
 """Planning for games of one player: finds goals at the end of long lines, which tree search hardly reaches.
 
 `planner` solves formulas with more and more steps: `unrolling` states plans as a `formula` for clasp, clingo's solver.
+For that, `gate_lists` are a circuit's gates in Python; `independence` finds moves whose order does not matter, and
+`move_choices` moves that are several choices at once.
 `rollouts` are nested rollouts with an adapting policy. Both yield a `plan` and share a `process`; `engine` plays the
 plans, with a tree search beside it.
 """

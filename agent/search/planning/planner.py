@@ -14,13 +14,13 @@ import clingo
 import numpy as np
 
 from agent.search.planning.formula import FALSE, Formula, Literal
+from agent.search.planning.gate_lists import read_circuit
+from agent.search.planning.independence import Independence, find_independence, reachable
+from agent.search.planning.move_choices import find_choices
 from agent.search.planning.plan import Bound, Findings, Known, Plan
 from agent.search.planning.unrolling import Parallel, Sequential, Unrolling
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.gate_lists import read_circuit
-from games.gdl.structure.independence import Independence, find_independence, reachable
-from games.gdl.structure.move_choices import find_choices
 from games.machine import State, points
 
 MOST_GATE_INPUTS = 150_000

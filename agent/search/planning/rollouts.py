@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from agent.search.planning.gate_lists import read_program
 from agent.search.planning.plan import Findings, Known, Plan
 from games.bits.arrays import allocate, array
 from games.bits.compiling import KERNEL
@@ -27,7 +28,6 @@ from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, advance, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.gate_lists import read_program
 from games.machine import State
 
 ROUNDS = 50

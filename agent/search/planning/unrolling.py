@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
 from agent.search.planning.formula import FALSE, TRUE, Formula, Literal
+from agent.search.planning.gate_lists import Block, GateLists
+from agent.search.planning.independence import Independence, Reachable, bits
+from agent.search.planning.move_choices import MoveChoices
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
-from games.gdl.structure.gate_lists import Block, GateLists
-from games.gdl.structure.independence import Independence, Reachable, bits
-from games.gdl.structure.move_choices import MoveChoices
 
 
 class Unrolling(ABC):

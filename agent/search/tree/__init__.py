@@ -6,7 +6,8 @@ The search: `kernels`, put together from `descent` (selection; `regret` where se
 `expansion` and `backup`, in one thread's `workspace`. Playouts use `decisive` moves and `move_averages`; `threats`
 proves wins that they force.
 
-One-player games: `breadth` enumerates states, `best_lines` keeps the best matches.
+One-player games: `breadth` enumerates states, whatever their step counters (`clock`); `best_lines` keeps the best
+matches.
 
 The engine: `scheduler` shares each thread's time, `root_policy` picks the move, `variation` shows the expected line.
 """

@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
+from agent.search.tree.clock import clock_fluents
 from agent.search.tree.store import find_state
 from games.bits.arrays import allocate, array
 from games.bits.compiling import KERNEL
@@ -26,7 +27,6 @@ from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, clear_sets, enter_move, evaluate
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.clock import clock_fluents
 from games.machine import State
 
 _COUNT, _HEAD, _BEST, _DEPTH, _LAYER_END = range(5)

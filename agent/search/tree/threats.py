@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from agent.search.engine import StopFlag
 from agent.search.tree.decisive.kernels import ROW, DecisiveMoves
+from agent.search.tree.decisive.makers import with_groups
 from agent.search.tree.root_policy import RootStatistics
 from agent.search.tree.store import OPEN, PROVEN, ROOT, SearchTree, find_node
 from agent.search.tree.workspace import Parameters
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.makers import with_groups
 
 SHARE = 0.1
 """Share of the first thread's time; with half as much a tenth fewer wins are proven (see docs/experiments.md)."""

@@ -52,7 +52,7 @@ class CompiledGame:
     freed: CompiledGame | None = None
     """The game in which every fact may hold at first, where it was asked for (see `games.native.midway`)."""
     lean: CompiledGame | None = None
-    """The same moves, ends and goals over some of the facts, where that saves much (see `games.gdl.structure.lean`)."""
+    """The same moves, ends and goals over some of the facts, where that saves much (see `games.gdl.lean.game`)."""
 
     @property
     def edges(self) -> int:

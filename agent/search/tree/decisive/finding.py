@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.evaluation.rivals import find_groups, find_rivals
+from agent.search.tree.decisive.endings import Ending, find_endings
 from agent.search.tree.decisive.kernels import ROW, DecisiveMoves, no_decisive_moves
+from agent.search.tree.decisive.makers import Condition, Transitions, find_makers, with_groups
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.endings import Ending, find_endings
-from games.gdl.structure.makers import Condition, Transitions, find_makers, with_groups
-from games.gdl.structure.rivals import find_groups, find_rivals
 from games.roles import is_random_role
 
 ENDINGS_SECONDS, MAKERS_SECONDS = 0.3, 0.7

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.tree.decisive.makers import MOST_CONDITIONS
 from games.bits.arrays import array
 from games.bits.inner import inner_kernel, step
 from games.gdl.running.kernels import ONE, ZERO
 from games.gdl.running.layout import FIRST_FLUENT
-from games.gdl.structure.makers import MOST_CONDITIONS
 
 MOST_FOUND = 256
 """Most different decisive moves in 64 states; more are left to chance."""

@@ -15,11 +15,11 @@ from agent.record.positions import from_position
 from agent.search.evaluation import features as finding
 from agent.search.evaluation.features import Features, find_features
 from agent.search.evaluation.network import MOVERS, NetworkEvaluation, linear_evaluation
+from agent.search.learning import canonical
 from agent.search.learning import memory as memories
 from agent.search.learning.learner import Experience, Learner
 from agent.search.learning.memory import MemoryEntry, SheetMemory, Store
 from games import rulesheets
-from games.gdl import canonical
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, Term
 from protocol import kif

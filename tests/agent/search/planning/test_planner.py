@@ -7,11 +7,11 @@ from itertools import islice
 import pytest
 
 from agent.search.planning import formula
+from agent.search.planning.gate_lists import read_circuit
+from agent.search.planning.independence import find_independence, reachable
 from agent.search.planning.plan import Bound, Known, Plan
 from agent.search.planning.planner import Planner
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.gate_lists import read_circuit
-from games.gdl.structure.independence import find_independence, reachable
 from games.machine import State
 from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square, locks, nonogram
 from tests.circuits import Compile

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agent.search.tree.breadth import BreadthFirst
-from games.gdl.structure.clock import clock_fluents
+from agent.search.tree.clock import clock_fluents
 from tests.circuits import Compile
 
 RING = """

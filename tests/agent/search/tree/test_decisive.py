@@ -11,16 +11,16 @@ import pytest
 from numba import njit
 
 from agent.search.engine import Opinion
+from agent.search.tree.decisive.endings import find_endings
 from agent.search.tree.decisive.finding import decisive_moves_of, find_decisive_moves
 from agent.search.tree.decisive.kernels import DecisiveMoves, DecisiveWorkspace, find_decisive
+from agent.search.tree.decisive.makers import Transitions, find_makers, with_groups
 from agent.search.tree.engine import TreeSearch
 from games.bits.arrays import allocate
 from games.bits.words import aligned_words
 from games.gdl.running.batches import load_initial, load_lanes
 from games.gdl.running.kernels import ALL, NARROW, evaluate
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.endings import find_endings
-from games.gdl.structure.makers import Transitions, find_makers, with_groups
 from games.machine import State, Term
 from tests.circuits import Compile
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from agent.search.tree.decisive.endings import find_endings
 from games import rulesheets
-from games.gdl.structure.endings import find_endings
 from tests.circuits import machine_of
 
 

@@ -12,8 +12,9 @@ from games import rulesheets
 from games.gdl.circuit.circuit import plain_circuit, with_factors
 from games.gdl.compile import compile_rules
 from games.gdl.grounding.ground import ground
+from games.gdl.lean import chains
+from games.gdl.lean import game as lean
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.gdl.structure import chains, lean
 from games.machine import Term
 from tests.circuits import machine_with_lean
 from tests.connection_games import BLANKS, labelled_hex

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.subgames.parts import find_parts
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.pool import FALSE, TRUE
 from games.gdl.running.batches import MatchPositions, facts_in, packed
 from games.gdl.running.layout import FIRST_FLUENT
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.gdl.running.rebuilding import WAIT, CircuitBuilder, acyclic, circuit_of, is_cyclic, set_members
-from games.gdl.structure.parts import find_parts
 from games.machine import State, Term
 
 MOST_EDGES = 50_000

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from agent.search.engine import START_SECONDS, UNLIMITED, Engine, Limit, Opinion, Report, StopFlag, limited
+from agent.search.subgames.division import Subgame
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.subgames import Subgame
 from games.machine import State, Term
 
 PONDER_SECONDS = 5.0

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agent.checking.symmetries.finding import Symmetry, find_symmetries
+from agent.checking.symmetries.wording import describe, permutation_text
+from agent.search.subgames.parts import Parts, find_parts
 from games import rulesheets
 from games.gdl.circuit.circuit import Circuit
-from games.gdl.structure.parts import Parts, find_parts
-from games.gdl.structure.symmetry import Symmetry, find_symmetries
-from games.gdl.structure.wording import describe, permutation_text
 from games.machine import Term
 from tests import circuits
 from tests.matches import interpreter_of

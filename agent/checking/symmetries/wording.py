@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from agent.checking.symmetries.finding import Symmetry
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.rules.terms import term_text
-from games.gdl.structure.symmetry import Symmetry
 from games.machine import Term
 
 Schema: TypeAlias = tuple[str, int]

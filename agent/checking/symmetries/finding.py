@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.checking.symmetries.graph import CircuitGraph, circuit_graph
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.refinement import Colours
-from games.gdl.structure.graph import CircuitGraph, circuit_graph
 
 Permutation = NDArray[np.int64]
 """int64[n]: image of each element."""

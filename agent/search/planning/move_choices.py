@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
+from agent.search.planning.gate_lists import Gate, GateLists
 from games.gdl.running.layout import SLOT_TRUE
-from games.gdl.structure.gate_lists import Gate, GateLists
 
 
 class Option(NamedTuple):

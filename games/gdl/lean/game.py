@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from games.gdl.circuit.circuit import Circuit, keeping, with_factors
 from games.gdl.circuit.outputs import Literals, Outputs, mark_live
 from games.gdl.circuit.pool import FLUENT, GATE, LOOP
+from games.gdl.lean.chains import without_labels
 from games.gdl.running.machine import CircuitMachine, CompiledGame, compiled_game
-from games.gdl.structure.chains import without_labels
 
 log = logging.getLogger(__name__)
 

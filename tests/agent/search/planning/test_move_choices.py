@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
+from agent.search.planning.gate_lists import TRUE, evaluate, new_slots, read_circuit
+from agent.search.planning.move_choices import MoveChoices, find_choices
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.gate_lists import TRUE, evaluate, new_slots, read_circuit
-from games.gdl.structure.move_choices import MoveChoices, find_choices
 from tests.circuits import machine_of
 
 PAIR = """

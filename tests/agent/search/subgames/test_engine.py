@@ -8,12 +8,12 @@ from typing import cast
 import numpy as np
 import pytest
 
-from agent.search import subgames as playing
 from agent.search.choosing.general import GeneralSearch, make_engine
 from agent.search.engine import UNLIMITED, Candidate, Engine, Limit, Opinion, Report, Score, StopFlag
-from agent.search.subgames import SubgameSearch
+from agent.search.subgames import engine as playing
+from agent.search.subgames.division import Subgame, find_subgames
+from agent.search.subgames.engine import SubgameSearch
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.subgames import Subgame, find_subgames
 from games.machine import State, Term
 from tests.agent.search.thinking import opinions_of
 from tests.circuits import Compile, own_machine

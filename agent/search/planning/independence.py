@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.search.planning.gate_lists import FALSE, OPEN, TRUE, Gate, GateLists, evaluate, new_slots
+from agent.search.tree.clock import clock_fluents
 from games.gdl.running.batches import facts_in
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.structure.clock import clock_fluents
-from games.gdl.structure.gate_lists import FALSE, OPEN, TRUE, Gate, GateLists, evaluate, new_slots
 
 _SAMPLES, _SAMPLED_PLIES = 128, 200
 """Random matches, and plies of each, that show which fluents hold together."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.pool import FALSE
+from games.gdl.lean.connection import connect
 from games.gdl.running.machine import CircuitMachine, compiled_game
 from games.gdl.running.rebuilding import CircuitBuilder, acyclic
-from games.gdl.structure.connection import connect
 
 
 def connected(neighbours: list[set[int]], inside: set[int], one: set[int], other: set[int]) -> bool:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.search.learning import canonical
+from agent.search.learning.canonical import CanonicalForm, canonical_form
 from games import rulesheets
-from games.gdl import canonical
-from games.gdl.canonical import CanonicalForm, canonical_form
 from games.gdl.rules.check import check
 from games.machine import Term
 from protocol import kif
@@ -137,11 +137,12 @@ def test_odd_statements_have_a_form() -> None:
 def test_digest_is_the_same_in_every_process() -> None:
     """Also with other seeds of Python's own hashes."""
     code = (
-        "import sys; from games.gdl.canonical import canonical_form; from protocol.kif import read_rulesheet\n"
+        "import sys; from agent.search.learning.canonical import canonical_form\n"
+        "from protocol.kif import read_rulesheet\n"
         "form = canonical_form(read_rulesheet(sys.stdin.read()), ('white', 'black'))\n"
         "print(form.digest, form.key(('at', 'white', 'left')), end='')"
     )
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[4]
     form = form_of(kif.read_rulesheet(RULES))
     for seed in ("1", "2"):
         printed = subprocess.run(
