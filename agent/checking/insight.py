@@ -25,15 +25,6 @@ STAGES_BOUNDS = Bounds(cpu_seconds=60, memory_bytes=8 << 30)
 PROOF_SECONDS = 1.0
 """Seconds of search for each role to prove the value of a small game."""
 
-MATCHES = 64
-"""Number of random matches."""
-
-MOST_PLIES = 400
-"""Plies after which a match is cut off."""
-
-MOST_CELLS = 50_000_000
-"""Most facts times positions, about: bounds memory by playing fewer matches."""
-
 
 def stage_seconds(checked: CheckedRules) -> dict[str, float] | None:
     """Seconds of grounding, building the circuit and laying it out, without the rewritings that the agent tries.
@@ -78,11 +69,9 @@ class Reached:
     """Moves that were never legal, by name."""
 
 
-def reached_by(machine: CircuitMachine, seed: int = 1) -> Reached:
+def reached_by(machine: CircuitMachine) -> Reached:
     """The reach of random matches, over all their positions."""
-    game = machine.game
-    matches = max(1, min(MATCHES, MOST_CELLS // (MOST_PLIES * max(1, len(game.fluents)))))
-    positions = machine.random_matches(matches, seed, max_plies=MOST_PLIES)
+    game, positions = machine.game, machine.sample
     bits = facts_in(positions.states, len(game.fluents))
     before, after = bits[:-1], bits[1:]
     same = (positions.match[1:] == positions.match[:-1])[:, None]

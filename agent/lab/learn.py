@@ -119,7 +119,7 @@ def _refusal(machine: StateMachine) -> str | None:
             return f"{family.title} has an engine and an evaluation of its own"
     if not are_two_players(machine.roles):
         return "only games of two players without chance are learnt"
-    if find_subgames(machine.searched, 1):
+    if find_subgames(machine.searched):
         return "this game falls into parts, each of which is learnt within a match"
     return None
 

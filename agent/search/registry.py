@@ -32,8 +32,6 @@ EngineFactory: TypeAlias = Callable[[StateMachine, int], Engine | None]
 ENTRY_POINTS = "ggp_agent.engines"
 """Entry points of engines from other packages: the name of the engine, and an `EngineFactory`."""
 
-STUCK_MATCHES, STUCK_PLIES = 64, 200
-"""Random matches that tell whether a role may be without a legal move, and their greatest length."""
 
 _held_back: frozenset[str] = frozenset()
 _loaded: set[str] = set()
@@ -102,7 +100,7 @@ def gets_stuck(machine: StateMachine) -> bool:
     """Whether in random matches one of several roles has no legal move before the end."""
     if not isinstance(machine, CircuitMachine) or len(machine.roles) == 1:
         return False
-    found = machine.random_matches(STUCK_MATCHES, 1, max_plies=STUCK_PLIES)
+    found = machine.sample
     legal, _ = machine.legal_of(found.states[(found.joint[:, 0] < 0) & ~found.terminal])
     return not all(part.any(axis=1).all() for part in np.split(legal, machine.programs.role_start[1:-1], axis=1))
 

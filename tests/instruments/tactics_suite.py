@@ -68,7 +68,7 @@ class TacticsProver:
     def __init__(self, machine: CircuitMachine) -> None:
         zobrist = np.random.default_rng(1).integers(0, 1 << 64, len(machine.game.fluents), np.uint64)
         self._machine = machine
-        self.searcher = PvsSearcher(machine, find_features(machine, 1), new_table(MEGABYTES), zobrist)
+        self.searcher = PvsSearcher(machine, find_features(machine), new_table(MEGABYTES), zobrist)
 
     def plies(self, state: State, role: int, seconds: float) -> int | None:
         """Returns the plies until a role has won, or, negative, has lost; None where neither is proven in time, and

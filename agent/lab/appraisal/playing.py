@@ -51,9 +51,8 @@ OPENING_TRIES, SAME_WORTH = 8, 10.0
 """Random openings that are tried, and the greatest difference, 0..100, that one may make to what the position is worth
 to a role: a blunder would hide what the rules give to each."""
 
-RANDOM_MATCHES, RANDOM_PLIES, RANDOM_SECONDS = 256, 200, 1.0
-"""Random matches that are looked at for rules, moves and goals, their greatest length, and most seconds to play them
-and to look for rules: what good play avoids is no fault of the rules."""
+RANDOM_SECONDS = 1.0
+"""Most seconds to look for rules that fire in random matches: what good play avoids is no fault of the rules."""
 
 POSITIONS_AT_ONCE = 1024
 """Positions of random matches whose moves are held in memory."""
@@ -162,7 +161,7 @@ class Appraiser:
         first = machine.facts(machine.initial())
         boards = Layout(first, sheet.rulesheet).boards
         self._board = next((board for board in boards if not board.widths), None)
-        self._random = self._random_matches()
+        self._random = machine.sample if isinstance(machine, CircuitMachine) else None
         self._opposed = self._is_opposed()
         if settings.levels:
             self._engines = self._make_engines(lambda role: LevelSearch(machine, role, LEVELS["strong"]))
@@ -289,12 +288,6 @@ class Appraiser:
         ]
 
     # -- looking ------------------------------------------------------------------------------------------------------
-
-    def _random_matches(self) -> MatchPositions | None:
-        machine, seed = self._machine, self._settings.seed + 1
-        if not isinstance(machine, CircuitMachine):
-            return None
-        return machine.random_matches(RANDOM_MATCHES, seed, max_plies=RANDOM_PLIES, seconds=RANDOM_SECONDS)
 
     def _is_opposed(self) -> bool:
         """Whether in all random matches what one of two roles gains is what the other loses."""

@@ -295,7 +295,7 @@ def make_engine(
     if not isinstance(machine, CircuitMachine) or not are_two_players(machine.roles):
         return None
     whole = partial(GeneralSearch, machine, role, memory=memory, team=team)
-    subgames = find_subgames(machine, 1)
+    subgames = find_subgames(machine)
     if not subgames:
         return whole()
     share = tree_memory() // (len(subgames) + 1)
@@ -306,7 +306,7 @@ def make_engine(
 def warm_kernels(machine: CircuitMachine) -> None:
     """Compiles the kernels of alpha-beta and of learning in this process, or loads them from the cache."""
     root, stop = machine.pack(machine.initial()), np.zeros(1, np.uint8)
-    features = find_features(machine, 1)
+    features = find_features(machine)
     searcher = PvsAnalyser(machine, features, megabytes=1).searchers[0]
     searcher.analyse(root, stop, lambda verdict: None, 2)
     movers = np.zeros(4, np.int8)

@@ -292,7 +292,7 @@ class Preparation:
             entry = memory.read() if memory is not None else None
             if memory is None or entry is None:
                 return
-            features = find_features(self._machine, self._random.getrandbits(63), partial(memory.pairs, entry, fluents))
+            features = find_features(self._machine, partial(memory.pairs, entry, fluents))
             evaluation = memory.evaluation(entry, fluents, features, self._machine.game.always)
             experience = memory.experience(entry, fluents)
         except Exception:
@@ -351,7 +351,7 @@ class Preparation:
 
     def _examine(self) -> bool:
         """Whether alpha-beta can play the game."""
-        found = survey(self._machine, self._random.getrandbits(32))
+        found = survey(self._machine)
         if found is not None:
             self.trials.plies, self.trials.branching = found.plies, found.branching
         return found is not None and found.suits
@@ -361,7 +361,7 @@ class Preparation:
         if self.learner is not None:
             return
         end = time.monotonic() + seconds
-        features = find_features(self._machine, self._random.getrandbits(63))
+        features = find_features(self._machine)
         learner = self._make_learner(features, linear_evaluation(np.zeros(features.n), 0.0))
         if imitate_random_play(self._machine, learner, self._random, end, stop):
             self.learner = learner

@@ -39,8 +39,6 @@ MAX_EDGES = 300_000
 """Limit on gate inputs of a program searched for conjunctions: the search runs in Python."""
 MAX_FLUENTS_OF_PAIRS = 400
 """Limit on fluents, above which pairs are not used: a fit would take too long."""
-MATCHES = 256
-"""Random matches played to find blockers."""
 SEEN = 12
 """Matches in which both facts must have come true."""
 
@@ -121,7 +119,7 @@ class Features:
         return np.concatenate([self.shares @ rows[: self.n_base], rows[self.n_base :]])
 
 
-def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArray[np.int32]] | None = None) -> Features:
+def find_features(machine: CircuitMachine, known: Callable[[], NDArray[np.int32]] | None = None) -> Features:
     """Returns the features of a game, by its circuit and some random matches.
 
     Pairs (n, 2), where used, come from `known`, or else from random play.
@@ -129,7 +127,7 @@ def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArra
     fluents = machine.game.fluents
     n = len(fluents)
     sets = find_conjunctions(machine.programs)
-    blockers = _blockers(machine, sets, seed)
+    blockers = _blockers(machine, sets)
     own = len(sets) <= MAX_OWN_WEIGHTS
     members: dict[tuple[object, ...], list[int]] = {}
     column = np.zeros((len(sets), MISSING), np.int32)
@@ -152,7 +150,7 @@ def find_features(machine: CircuitMachine, seed: int, known: Callable[[], NDArra
         threats, place_of = threats[:0], place_of[:0]
     pair = np.zeros((0, 2), np.int32)
     if not sets and n <= MAX_FLUENTS_OF_PAIRS:
-        pair = known() if known is not None else pairs.find_pairs(machine, seed)
+        pair = known() if known is not None else pairs.find_pairs(machine)
     last = count + len(threats)
     total = last + len(pair)
     patterns = np.zeros((total, total), np.float32)
@@ -259,11 +257,11 @@ def _signature(facts: Sequence[Term]) -> list[tuple[object, ...]]:
     return [(relation,), *[(relation, i, value) for i, value in common]]
 
 
-def _blockers(machine: CircuitMachine, sets: Sequence[tuple[int, ...]], seed: int) -> list[list[int]]:
+def _blockers(machine: CircuitMachine, sets: Sequence[tuple[int, ...]]) -> list[list[int]]:
     """Returns the blockers of each set: facts after which one of its facts never comes true."""
     if not sets:
         return []
-    positions = machine.random_matches(MATCHES, seed, max_plies=400)
+    positions = machine.sample.first(pairs.MATCHES)
     bits = facts_in(positions.states, len(machine.game.fluents))
     wanted = np.unique([f for chosen in sets for f in chosen])
     rivals = find_rivals(machine.game.fluents)

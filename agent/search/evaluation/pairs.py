@@ -25,8 +25,8 @@ SEEN = 3
 """Moves that must have changed both."""
 OFTEN = 0.25
 """Limit on the share of moves that change a fact: more often changed facts, such as the turn, have no neighbours."""
-MATCHES, MAX_PLIES, MOST_SECONDS = 256, 400, 0.3
-"""Limits of random play: matches, plies of a match, and seconds in which matches are begun."""
+MATCHES = 256
+"""Most random matches looked at."""
 PLIES, MATCHES_AT_A_PLY = 32, 8
 """Facts that change at the same plies in all matches are clocks: plies examined, and matches needed at a ply."""
 
@@ -51,10 +51,10 @@ def kernel_form(pairs: NDArray[np.int32], n_fluents: int, row: int) -> Pairs:
     return Pairs(first, pairs[:, ::-1].ravel()[order], rows[order])
 
 
-def find_pairs(machine: CircuitMachine, seed: int) -> NDArray[np.int32]:
+def find_pairs(machine: CircuitMachine) -> NDArray[np.int32]:
     """Returns the pairs (n, 2) of a game's fluents, the lower one first; pairs that change together most often come
     first."""
-    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=MOST_SECONDS)
+    positions = machine.sample.first(MATCHES)
     return _pairs_of(facts_in(positions.states, len(machine.game.fluents)), positions.match)
 
 

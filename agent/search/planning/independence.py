@@ -19,9 +19,6 @@ from games.gdl.running.batches import facts_in
 from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
 
-_SAMPLES, _SAMPLED_PLIES = 128, 200
-"""Random matches, and plies of each, that show which fluents hold together."""
-
 _REACHABILITY_GATES = 3_000_000
 """Most gates to evaluate in order to find what can change; beyond them everything may."""
 
@@ -262,7 +259,6 @@ class _Analysis:
 def _together(machine: CircuitMachine) -> NDArray[np.bool_]:
     """(fluents, fluents): whether two fluents held at once in random matches."""
     n = len(machine.game.fluents)
-    states = machine.random_matches(_SAMPLES, 1, max_plies=_SAMPLED_PLIES).states
-    states = np.unique(states, axis=0)
+    states = np.unique(machine.sample.states, axis=0)
     seen = facts_in(states, n).astype(np.float32)
     return np.asarray((seen.T @ seen) > 0)

@@ -11,8 +11,6 @@ from agent.search.pvs.workspace import MAX_CHILDREN
 from games.gdl.running.machine import CircuitMachine
 from games.roles import are_two_players
 
-MATCHES = 64
-"""Random matches played."""
 OPPOSED, UNRELATED = -0.5, 0.1
 """Highest correlation of both roles' goals at which the game counts as one role against the other, and at which it does
 if goals never add up to more than TOTAL. Random play correlates little where draws are worth nothing, or both collect
@@ -20,6 +18,8 @@ points."""
 TOTAL = 100
 """Highest sum of worths in a game of UNRELATED goals. With larger sums a search for the difference would give away
 points for nothing."""
+MATCHES = 64
+"""Most random matches looked at."""
 MAX_PLIES = 400
 """Limit on the plies of a match, for the survey and for all matches played to learn or to compare."""
 
@@ -51,11 +51,11 @@ def share_of_points(first: Goal, second: Goal) -> Goal:
     return 0.5 + (first - second) / 200
 
 
-def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:
-    """Plays random matches; None unless the game has two players, and no random role."""
+def survey(machine: CircuitMachine) -> Survey | None:
+    """Looks at random matches; None unless the game has two players, and no random role."""
     if not are_two_players(machine.roles):
         return None
-    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES)
+    positions = machine.sample.first(MATCHES)
     legal, _ = machine.legal_of(positions.states[~positions.terminal])
     middle = int(machine.programs.role_start[1])
     counts = np.stack([legal[:, :middle].sum(axis=1), legal[:, middle:].sum(axis=1)])
@@ -67,7 +67,7 @@ def survey(machine: CircuitMachine, seed: int = 1) -> Survey | None:
         _opposed(machine.worths_of(ends)),
         float(chosen.mean()) if len(chosen) else 1.0,
         int(chosen.max(initial=1)),
-        len(positions.states) / MATCHES,
+        len(positions.states) / len(np.unique(positions.match)),
     )
 
 

@@ -21,8 +21,8 @@ from games.machine import State, Term
 
 MOST_EDGES = 50_000
 """Most gate inputs of a circuit that is examined; this many take Python half a second."""
-MATCHES, MAX_PLIES = 64, 400
-"""Random matches that test the parts, and their greatest length."""
+MATCHES = 64
+"""Most random matches that test the parts."""
 SHARE = 0.9
 """Least correlation between goals of matches and the sums of their parts' goals."""
 
@@ -65,7 +65,7 @@ class Subgame:
         return own
 
 
-def find_subgames(machine: CircuitMachine, seed: int) -> list[Subgame]:
+def find_subgames(machine: CircuitMachine) -> list[Subgame]:
     """The parts of a game of two roles that can be played separately; none if there are fewer than two.
 
     In random matches each part obeys its own rules, no role ever has a choice between moves of several parts, and the
@@ -87,7 +87,7 @@ def find_subgames(machine: CircuitMachine, seed: int) -> list[Subgame]:
         )
         for part in found.parts
     ]
-    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES)
+    positions = machine.sample.first(MATCHES)
     if all(_follows(machine, one, positions) for one in subgames) and _leaves_no_choice(machine, subgames, positions):
         return subgames if _adds_up(machine, subgames, positions) else []
     return []

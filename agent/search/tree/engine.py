@@ -92,7 +92,7 @@ class TreeSearch(Engine):
         memory_bytes = memory_bytes or tree_memory()
         self._tree = new_tree(machine.programs, machine.words, memory_bytes)
         n_threads = threads or len(os.sched_getaffinity(0))
-        known = decisive_moves_of(machine, self._random.getrandbits(63), timeless=timeless)
+        known = decisive_moves_of(machine, timeless=timeless)
         decisive = known
         if share_of_step(machine, len(known.fact) + len(known.absent)) > DEAREST:
             decisive = no_decisive_moves()

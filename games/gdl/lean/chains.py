@@ -33,8 +33,6 @@ from games.machine import Term
 Bits: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 
-MATCHES, MAX_PLIES = 64, 400
-"""Random matches that show the chains, and their greatest length."""
 MOST_BITS = 10_000_000
 """Most facts times positions that are looked at."""
 MOST_COMPARED = 400_000_000
@@ -57,11 +55,9 @@ def without_labels(circuit: Circuit, machine: CircuitMachine, optional: Bits) ->
     The circuit must be unfactored. `machine` is the whole game's, `optional` (fluents) says which facts only the end
     depends on.
     """
-    found: MatchPositions | None = None
     groups = _groups(circuit.fluents)
     for labels in _families(circuit.fluents, groups, optional):
-        if found is None:
-            found = machine.random_matches(MATCHES, 1, max_plies=MAX_PLIES)
+        found = machine.sample
         # Mostly there are two owners.
         most = max(1, min(MOST_BITS // len(optional), MOST_COMPARED // (2 * labels.shape[1]) ** 2))
         bits = facts_in(found.states[:: len(found.states) // most + 1], len(optional))

@@ -24,10 +24,6 @@ SAVING = 0.25
 """Least share of the cost of a step that is saved."""
 FACT_COST = 4
 """Cost of a fact in a step, in gate inputs: it is copied twice."""
-POSITIONS = 4000
-"""Positions of random matches that are compared, about; those of 64 matches are, however many."""
-MAX_PLIES, SECONDS = 400, 2.0
-"""Greatest length of these matches, and most seconds for them beyond the first 64."""
 MOST_INPUTS = 2_000_000
 """Most gate inputs of a circuit that is examined."""
 
@@ -81,10 +77,7 @@ def _agrees(whole: CircuitMachine) -> bool:
     assert lean is not None
     if (whole.roles, whole.game.moves, whole.game.goals) != (lean.roles, lean.game.moves, lean.game.goals):
         return False
-    found = whole.random_matches(64, 2, max_plies=MAX_PLIES)
-    if len(found.states) < POSITIONS:
-        matches = 64 * POSITIONS // len(found.states)
-        found = whole.random_matches(matches, 2, max_plies=MAX_PLIES, seconds=SECONDS)
+    found = whole.sample
     own = whole.lean_states(found.states)
     for one, other in zip(whole.legal_of(found.states), lean.legal_of(own), strict=True):
         if (one != other).any():

@@ -27,6 +27,11 @@ class MatchPositions(NamedTuple):
     terminal: NDArray[np.bool_]
     """(n)"""
 
+    def first(self, matches: int) -> MatchPositions:
+        """Those of the first matches."""
+        n = int(np.searchsorted(self.match, matches))
+        return MatchPositions(self.states[:n], self.joint[:n], self.match[:n], self.terminal[:n])
+
 
 def bits_of(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """(n, 64): bit i of each of n words, 0 or 1."""

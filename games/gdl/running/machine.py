@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -32,7 +33,9 @@ from games.gdl.running.kernels import ALL, NARROW, WIDE
 from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms, lay_out, scale_of
 from games.gdl.running.playouts import new_move_workspace, new_playout_workspace, play_out
 from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFactError
-from games.time_limit import time_limit
+
+SAMPLED_MATCHES, SAMPLED_PLIES, SAMPLED_FACTS = 512, 400, 50_000_000
+"""Most matches of `CircuitMachine.sample`, most plies of each, and most facts of all their positions."""
 
 
 @dataclass(frozen=True)
@@ -251,23 +254,33 @@ class CircuitMachine(StateMachine):
         kernels.evaluate(self.programs.goal, slots, NARROW)
         return slots
 
+    @cached_property
+    def sample(self) -> MatchPositions:
+        """Random matches, as of `random_matches`: what a look at random play tells of a game, it tells of these.
+
+        They are played once, and are the same on every machine: as many as take about 0.2 s, up to `SAMPLED_MATCHES`.
+        """
+        # A position costs a byte for each fact, and time for each gate input: some 256 of them as much as a fact.
+        most = SAMPLED_FACTS // (len(self.game.fluents) + self.game.edges // 256 + 1)
+        return self.random_matches(SAMPLED_MATCHES, 1, max_plies=SAMPLED_PLIES, most_positions=most)
+
     def random_matches(
-        self, matches: int, seed: int, *, max_plies: int = 1000, seconds: float | None = None
+        self, matches: int, seed: int, *, max_plies: int = 1000, most_positions: float = math.inf
     ) -> MatchPositions:
         """All positions of `matches` uniformly random matches, each cut after `max_plies` plies or at a dead end.
 
-        Fewer once `seconds` are over (see `time_limit`): they are played 64 at a time, the first 64 in any case.
+        Fewer matches once there are `most_positions`: they are played 64 at a time, the first 64 in any case.
         """
-        parts = list(self._match_parts(matches, seed, max_plies, math.inf if seconds is None else seconds))
+        parts = list(self._match_parts(matches, seed, max_plies, most_positions))
         order = np.argsort(np.concatenate([part.match for part in parts]), kind="stable")
         return MatchPositions(*(np.concatenate([part[i] for part in parts])[order] for i in range(4)))
 
-    def _match_parts(self, matches: int, seed: int, max_plies: int, seconds: float) -> Iterator[MatchPositions]:
-        is_over = time_limit(seconds)
+    def _match_parts(self, matches: int, seed: int, max_plies: int, most: float) -> Iterator[MatchPositions]:
         slots = aligned_words(self.programs.n_slots)
         workspace = new_move_workspace(self.programs, 1, seed)
+        played = 0
         for begin in range(0, matches, 64):
-            if begin and is_over():
+            if begin and played >= most:
                 return
             lanes = min(64, matches - begin)
             active = (1 << lanes) - 1
@@ -278,6 +291,7 @@ class CircuitMachine(StateMachine):
                 positions, active = random_ply(self.programs, slots, workspace, active)
                 if ply == max_plies:
                     positions.joint[:] = -1
+                played += len(positions.match)
                 yield positions._replace(match=positions.match + begin)
 
     def random_playouts(

@@ -20,8 +20,6 @@ from games.native.refusal import NotRecognised
 
 Bits = NDArray[np.bool_]
 
-OBSERVED_MATCHES = 64
-"""Number of random matches: one per lane of a word."""
 MAX_PLIES = 2 * MAX_PIECES + 1
 """Bound on plies; no match of the family is as long."""
 
@@ -114,18 +112,18 @@ class Probe:
         return first, [freed._try_moves(boards[role != first], role, waiting) for role in (0, 1)]
 
     def _watch(self) -> Watched:
-        """Plays random matches."""
+        """Looks at random matches."""
         if len(self.machine.roles) != 2:
             roles = len(self.machine.roles)
             raise NotBlokbox(f"{roles} role{'s' * (roles != 1)} instead of 2")
         most = max(len(moves) for moves in self.machine.game.moves)
         if most > BOARD_CELLS * MAX_PIECES:
             raise NotBlokbox(f"{most} moves of a role, more than {MAX_PIECES} pieces have on {BOARD_CELLS} cells")
-        seen = self.machine.random_matches(OBSERVED_MATCHES, 1, max_plies=MAX_PLIES)
+        seen = self.machine.sample
         ply = _plies(seen)
         if seen.terminal[ply == 0].any():
             raise NotBlokbox("the first position is the end")
-        if seen.terminal.sum() < OBSERVED_MATCHES:
+        if ply.max() > MAX_PLIES or seen.terminal.sum() < (ply == 0).sum():
             raise NotBlokbox(f"a random match goes on for more than {MAX_PLIES} plies, or gets stuck")
         first, waiting = self._turns(seen, ply)
         return Watched(first, waiting, np.stack([seen.states[ply == n][0] for n in (0, 1)]))

@@ -26,18 +26,10 @@ from games.native.reversi.verify import agrees
 
 Bits = npt.NDArray[np.bool_]
 
-SAMPLE_MATCHES = 128
-"""Random matches that tell facts apart: about 7,000 positions on a full board."""
-SAMPLE_POSITIONS = 6000
-"""Least number of positions; where matches are short, more are played."""
-MAX_PLIES = 200
-"""Bound on plies; no match of the family is as long."""
-MIDWAY_MATCHES = 512
-"""The same of a freed machine, where many matches are short."""
-MIDWAY_SAMPLES = 3
-"""Samples of a freed machine: one in a hundred late positions needs a second."""
 ODD_MATCHES = 2000
 """Random matches searched for a draw where the number of cells is odd."""
+MIDWAY_SAMPLES = 3
+"""Samples of a freed machine: one in a hundred late positions needs a second."""
 MOST_FACTS = 64 * 4 + 2
 """Most facts that change."""
 MOST_FREED_FACTS = 1024
@@ -87,7 +79,7 @@ def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> ReversiBi
     for seed in range(1, MIDWAY_SAMPLES + 1):
         begun = undoing.some_moves(freed, seed)
         try:
-            observed = _observe(begun, MIDWAY_MATCHES)
+            observed = _observe(begun)
             binding = _bind(begun, observed, _cells(observed))
             break
         except NotReversi:
@@ -103,7 +95,7 @@ def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> ReversiBi
 def propose(machine: CircuitMachine) -> ReversiBinding:
     """A binding that fits a few random matches and the geometry. Raises `NotReversi`."""
     _check_size(machine, MOST_FACTS)
-    observed = _observe(machine, SAMPLE_MATCHES)
+    observed = _observe(machine)
     return _bind(machine, observed, _cells(observed))
 
 
@@ -157,19 +149,16 @@ class _Cells:
     """Fluents without a meaning here. Verification shows that nothing depends on them."""
 
 
-def _observe(machine: CircuitMachine, matches: int) -> _Observed:
-    """Play random matches. Raises `NotReversi` unless one role has a choice at a time and the other a single pass."""
-    sample = machine.random_matches(matches, 1, max_plies=MAX_PLIES)
-    if len(sample.states) < SAMPLE_POSITIONS:
-        matches = matches * SAMPLE_POSITIONS // len(sample.states)
-        sample = machine.random_matches(matches, 1, max_plies=MAX_PLIES)
+def _observe(machine: CircuitMachine) -> _Observed:
+    """Look at random matches. Raises `NotReversi` unless one role at a time has a choice, the other a single pass."""
+    sample = machine.sample
     fluents = len(machine.game.fluents)
     bits = facts_in(sample.states, fluents)
     legal, terminal = machine.legal_of(sample.states)
     split = int(machine.programs.role_start[1])
     follows = np.flatnonzero((sample.match[:-1] == sample.match[1:]) & (sample.joint[:-1, 0] >= 0))
     if len(follows) == 0 or not terminal.any():
-        raise NotReversi(f"no random match ends within {MAX_PLIES} plies")
+        raise NotReversi("no random match ends")
     joint = sample.joint[follows]
     changes = (bits[follows] != bits[follows + 1]).sum(axis=1)
     by_role = (legal[:, :split], legal[:, split:])
@@ -373,7 +362,7 @@ def _goals(
     if count % 2:
         # No full board is a draw: its value shows in matches that end with empty cells. Without such matches, it
         # hardly matters.
-        sample = machine.random_matches(ODD_MATCHES, 3, max_plies=MAX_PLIES)
+        sample = machine.random_matches(ODD_MATCHES, 3)
         found = np.unique(machine.goals_of(np.ascontiguousarray(sample.states[sample.terminal])), axis=0)
         others = [row for row in found if not (row == values[0]).all() and not (row == values[2]).all()]
         values[1] = others[0] if len(others) == 1 else (values[0] + values[2]) // 2

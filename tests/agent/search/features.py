@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from agent.search.evaluation import pairs
 from agent.search.evaluation.features import MISSING, Features, find_features
 from games.gdl.running.machine import CircuitMachine
 
 
 @cache
 def features_of(machine: CircuitMachine) -> Features:
-    """The features of a game's states, the same on any machine, however busy."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "MOST_SECONDS", math.inf)
-        return find_features(machine, 1)
+    """The features of a game's states."""
+    return find_features(machine)
 
 
 def plain_features(features: Features, facts: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -19,8 +19,6 @@ from games.roles import is_random_role
 
 ENDINGS_SECONDS, MAKERS_SECONDS = 0.3, 0.7
 """Time limits (see `time_limit`) of the searches for endings, and for moves that make their facts true."""
-MATCHES, MAX_PLIES, MATCHES_SECONDS = 512, 200, 0.3
-"""Most random matches, their most plies, and the time in which they are begun."""
 PATIENCE = 10.0
 """Factor on these times where all machines must find the same."""
 CLEAR = 0.9
@@ -35,21 +33,19 @@ _known: weakref.WeakKeyDictionary[CircuitMachine, dict[bool, DecisiveMoves]] = w
 _lock = threading.Lock()
 
 
-def decisive_moves_of(machine: CircuitMachine, seed: int, *, timeless: bool = False) -> DecisiveMoves:
+def decisive_moves_of(machine: CircuitMachine, *, timeless: bool = False) -> DecisiveMoves:
     """The decisive moves of a game, found once per machine in up to 1.5 s of CPU time. Thread-safe.
 
-    With `timeless` neither the seed nor, but for games that take `PATIENCE` times as long, the machine decides.
+    With `timeless` all machines find the same, but for games that take `PATIENCE` times as long.
     """
     with _lock:
         found = _known.setdefault(machine, {})
         if timeless not in found:
-            found[timeless] = (
-                find_decisive_moves(machine, 1, PATIENCE) if timeless else find_decisive_moves(machine, seed)
-            )
+            found[timeless] = find_decisive_moves(machine, PATIENCE if timeless else 1.0)
         return found[timeless]
 
 
-def find_decisive_moves(machine: CircuitMachine, seed: int, patience: float = 1.0) -> DecisiveMoves:
+def find_decisive_moves(machine: CircuitMachine, patience: float = 1.0) -> DecisiveMoves:
     """The decisive moves of a game of two players or more; none where they are unclear or too slow to find.
 
     Endings come from the circuit, their winners and the moves that bring them about from random matches. With more than
@@ -62,7 +58,7 @@ def find_decisive_moves(machine: CircuitMachine, seed: int, patience: float = 1.
     places = sum(len(facts) + len(absent) for facts, absent in endings)
     if not 0 < share_of_step(machine, places) <= 1:
         return no_decisive_moves()
-    positions = machine.random_matches(MATCHES, seed, max_plies=MAX_PLIES, seconds=patience * MATCHES_SECONDS)
+    positions = machine.sample
     facts = facts_in(positions.states, len(machine.game.fluents))
     wins, losses = _results(machine, positions.states, positions.terminal)
     owned = _owned(endings, facts, positions.terminal, wins)

@@ -62,7 +62,7 @@ def test_a_game_without_an_end_is_given_up(tmp_path: Path) -> None:
 def test_a_role_that_cannot_win_is_told(tmp_path: Path) -> None:
     """The second role loses each match, those at random included, and that is a problem after some matches."""
     report = appraised(UNWINNABLE, tmp_path, 5)
-    assert texts(report, "low") == ["slow never got more than its lowest goal, 0, in 5 matches and 256 random ones"]
+    assert texts(report, "low") == ["slow never got more than its lowest goal, 0, in 5 matches and 512 random ones"]
     found = values(report)
     assert (found["advantage"], found["balance"], found["drawishness"]) == (100.0, 0.0, 0.0)
 
@@ -79,7 +79,7 @@ def test_an_interrupted_appraisal_goes_on_from_its_log(tmp_path: Path) -> None:
     whole = appraise(sheet, SETTINGS, 5, InlineExecutor())[0]
     assert [match.number for match in report.matches] == [1, 2, 3, 4, 5]
     assert report.problems == whole.problems
-    assert texts(report, "low") == ["slow never got more than its lowest goal, 0, in 5 matches and 256 random ones"]
+    assert texts(report, "low") == ["slow never got more than its lowest goal, 0, in 5 matches and 512 random ones"]
     with pytest.raises(InputError, match="a log of another series, seed is 1 instead of 2"):
         appraise(sheet, replace(SETTINGS, seed=2), 5, InlineExecutor(), log=log)
 

@@ -79,7 +79,7 @@ def opinions_of(machine: CircuitMachine, *, knowing: bool = True) -> list[Opinio
     preparation = engine._preparation
     preparation.suits = knowing
     if knowing:
-        features = find_features(machine, 1)
+        features = find_features(machine)
         start = linear_evaluation(np.zeros(features.n), 0.0)
         preparation.learner = Learner(machine, features, start)
         preparation.trials.points, preparation.trials.matches = 0.0, 12

@@ -19,7 +19,7 @@ def test_neighbours_are_found_in_a_race(own: Compile) -> None:
     """Men and their targets; the turn has no neighbours, and men far apart are none."""
     machine = own("breakthrough")
     fluents = machine.game.fluents
-    found = {(fluents[f], fluents[g]) for f, g in pairs.find_pairs(machine, 1).tolist()}
+    found = {(fluents[f], fluents[g]) for f, g in pairs.find_pairs(machine).tolist()}
     found |= {(g, f) for f, g in found}
     assert (("cell", "3", "3", "white"), ("cell", "4", "4", "white")) in found
     assert (("cell", "3", "3", "white"), ("cell", "4", "4", "black")) in found
@@ -33,7 +33,7 @@ def test_clocks_have_no_neighbours(own: Compile) -> None:
     """A counter of plies changes together with everything."""
     machine = own("eight_puzzle")
     fluents = machine.game.fluents
-    found = pairs.find_pairs(machine, 1)
+    found = pairs.find_pairs(machine)
     assert len(found) > 20
     assert {fluents[f][0] for f in found.ravel().tolist()} == {"cell"}
 
@@ -48,12 +48,12 @@ def test_games_that_ask_for_conjunctions_have_none(own: Compile) -> None:
 def test_pairs_that_are_given_are_not_looked_for(own: Compile) -> None:
     """They hold where both facts do. Not even where none are given are others found."""
     machine, given = own("breakthrough"), np.array([[2, 7], [1, 3]], np.int32)
-    features = find_features(machine, 1, lambda: given)
+    features = find_features(machine, lambda: given)
     assert features.pair.tolist() == given.tolist()
     facts = np.random.default_rng(1).random((50, features.n_fluents)) < 0.5
     columns = plain_features(features, facts)[:, features.n_single :]
     assert (columns != 0).T.tolist() == [(facts[:, f] & facts[:, g]).tolist() for f, g in given.tolist()]
-    features = find_features(machine, 1, lambda: given[:0])
+    features = find_features(machine, lambda: given[:0])
     assert features.n == features.n_single == features.n_fluents
 
 

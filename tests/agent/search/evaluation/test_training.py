@@ -48,7 +48,7 @@ def test_trainer_and_search_agree_on_the_worth_of_a_position(
     """With conjunctions, threats and pairs, also where fluents share weights; the search but for rounding."""
     monkeypatch.setattr(evaluation_features, "MAX_FLUENTS", limit)
     machine = own(name)
-    features = find_features(machine, 1)
+    features = find_features(machine)
     evaluation = random_evaluation(features, np.random.default_rng(2))
     states, movers = positions_of(machine)
     trainer = trainer_of(machine, features)
@@ -72,7 +72,7 @@ def test_there_is_room_for_conjunctions_that_share_their_features(
     """The kernel that lists features does not look where its room ends."""
     monkeypatch.setattr(evaluation_features, "MAX_OWN_WEIGHTS", 10)
     machine = own("reversi")
-    features = find_features(machine, 1)
+    features = find_features(machine)
     listed = plain_features(features, facts_in(positions_of(machine)[0], features.n_fluents)).sum(axis=1)
     assert features.n < listed.max() <= patterns_of(features).most()
 
@@ -80,7 +80,7 @@ def test_there_is_room_for_conjunctions_that_share_their_features(
 def test_gradient_is_that_of_the_loss(own: Compile) -> None:
     """Against differences of the loss, for weights of all kinds."""
     machine = own("connect_four")
-    features = find_features(machine, 1)
+    features = find_features(machine)
     trainer = trainer_of(machine, features)
     states, movers = positions_of(machine)
     targets = np.random.default_rng(5).random(len(states)).astype(np.float32)
@@ -122,7 +122,7 @@ def test_gradient_is_that_of_the_loss(own: Compile) -> None:
 def test_units_learn_what_no_sum_of_facts_can_tell(own: Compile) -> None:
     """Whether two columns of connect four are equally high by their lowest cells: exclusive or."""
     machine = own("connect_four")
-    features = find_features(machine, 1)
+    features = find_features(machine)
     states, movers = positions_of(machine, 300)
     facts = facts_in(states, features.n_fluents)
     fluents = machine.game.fluents
@@ -146,7 +146,7 @@ def test_units_learn_what_no_sum_of_facts_can_tell(own: Compile) -> None:
 
 def test_only_the_newest_positions_are_kept(own: Compile) -> None:
     machine = own("tic_tac_toe")
-    features = find_features(machine, 1)
+    features = find_features(machine)
     trainer = trainer_of(machine, features, most=10)
     for number in range(25):
         trainer.add(np.full((1, machine.words), number, np.uint64), np.zeros(1, np.int8), np.zeros(1))

@@ -30,7 +30,7 @@ def test_facts_of_one_pattern_share_what_is_learnt() -> None:
 def test_learns_what_pieces_are_worth(own: Compile) -> None:
     """In Breakthrough a piece is worth more the closer it has come, to both sides."""
     machine = own("breakthrough")
-    facts, features = machine.game.fluents, find_features(machine, 1)
+    facts, features = machine.game.fluents, find_features(machine)
     learner = Learner(machine, features, linear_evaluation(np.zeros(features.n), 0.0))
     assert imitate_random_play(machine, learner, Random(1), math.inf, GO)
     weights = learner.evaluation.weights
@@ -45,7 +45,7 @@ def test_learns_what_pieces_are_worth(own: Compile) -> None:
 def test_one_batch_is_played_however_late_it_is(own: Compile) -> None:
     """Also when time is up, or a stop is wanted: the next turn has an evaluation then."""
     machine = own("connect_four")
-    features = find_features(machine, 1)
+    features = find_features(machine)
     learner = Learner(machine, features, linear_evaluation(np.zeros(features.n), 0.0))
     assert imitate_random_play(machine, learner, Random(1), time.monotonic(), np.ones(1, np.uint8))
     assert learner.evaluation.weights.any()
@@ -59,6 +59,6 @@ def test_learns_nothing_where_matches_are_over_at_once(own: Compile, machine_of:
         (<= terminal (true (at 1))) (goal w 100) (goal b 0)
         """
     )
-    features = find_features(machine, 1)
+    features = find_features(machine)
     learner = Learner(machine, features, linear_evaluation(np.zeros(features.n), 0.0))
     assert not imitate_random_play(machine, learner, Random(1), math.inf, GO)

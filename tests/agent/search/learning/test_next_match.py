@@ -130,6 +130,6 @@ def test_engine_of_a_match_has_the_memory_of_its_rules(
         next(choose(own("tic_tac_toe"), 0))
     assert made.pop(0) is None
     assert made[0].read() is None
-    features = preparing.find_features(own("tic_tac_toe"), 1)
+    features = preparing.find_features(own("tic_tac_toe"))
     assert made[0].evaluation(entry(), own("tic_tac_toe").game.fluents, features) is None
     assert not list(tmp_path.iterdir())

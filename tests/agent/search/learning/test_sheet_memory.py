@@ -33,10 +33,10 @@ Draw = Callable[[CircuitMachine, int], list[State]]
 
 
 def features_of(
-    machine: CircuitMachine, seed: int, known: Callable[[], np.ndarray[Any, np.dtype[np.int32]]] | None = None
+    machine: CircuitMachine, known: Callable[[], np.ndarray[Any, np.dtype[np.int32]]] | None = None
 ) -> Features:
     """Without blockers, which depend on random matches."""
-    found = find_features(machine, seed, known)
+    found = find_features(machine, known)
     none = np.zeros(len(found.first), np.int32)
     return replace(found, blocked_first=none, blocker=np.zeros(0, np.int32))
 
@@ -75,7 +75,7 @@ def test_evaluation_survives_scrambling(
     monkeypatch.setattr(finding, "MAX_OWN_WEIGHTS", own_weights)
     machine = own(name)
     statements = kif.read_rulesheet(rulesheets.text(name))
-    features = features_of(machine, 1)
+    features = features_of(machine)
     assert features.n > features.n_fluents
     assert (len(features.pair) > 0) == (name == "breakthrough")
     evaluation = random_evaluation(features, np.random.default_rng(1))
@@ -106,7 +106,7 @@ def test_evaluation_survives_scrambling(
         assert found is not None
         assert (found.generations, found.matches) == (3, 800)
         assert found.trials == trials
-        features2 = features_of(other, 2 + seed, partial(remembering.pairs, found, other.game.fluents))
+        features2 = features_of(other, partial(remembering.pairs, found, other.game.fluents))
         remembered = remembering.evaluation(found, other.game.fluents, features2)
         assert remembered is not None
         np.testing.assert_allclose(values(other, others, features2, remembered), expected, atol=1e-4)
@@ -125,7 +125,7 @@ def test_other_positions_inherit_what_was_learnt(own: Compile, machine_of: Compi
     """
     machine = own("tic_tac_toe")
     statements = kif.read_rulesheet(rulesheets.text("tic_tac_toe"))
-    features = features_of(machine, 1)
+    features = features_of(machine)
     fluents = machine.game.fluents
     weights = np.where(np.arange(features.n) < len(fluents), np.random.default_rng(1).normal(0, 0.3, features.n), 0.0)
     trials, none = (1.5, 2), experience_of(machine, [machine.initial()])
@@ -145,7 +145,7 @@ def test_other_positions_inherit_what_was_learnt(own: Compile, machine_of: Compi
     found = inheriting.read()
     assert found is not None
     assert (found.generations, found.trials) == (3, (0.0, 0))
-    later_features = features_of(later, 2, partial(inheriting.pairs, found, later.game.fluents))
+    later_features = features_of(later, partial(inheriting.pairs, found, later.game.fluents))
     evaluation = inheriting.evaluation(found, later.game.fluents, later_features, later.game.always)
     assert evaluation is not None
     expected = values(machine, [state], features, linear_evaluation(weights, -0.2))
@@ -169,7 +169,7 @@ def keep(
     memory: SheetMemory, machine: CircuitMachine, weights: Callable[[Features], Any], states: Sequence[State] = ()
 ) -> tuple[Features, Experience]:
     """Keeps an evaluation with these weights, and positions."""
-    features, known = features_of(machine, 1), experience_of(machine, states or [machine.initial()])
+    features, known = features_of(machine), experience_of(machine, states or [machine.initial()])
     evaluation = linear_evaluation(weights(features), 0.0)
     memory.keep(machine.game.fluents, features, evaluation, known, generations=1, matches=1, trials=(0.0, 0))
     return features, known

@@ -19,7 +19,7 @@ from tests.matches import random_match
 
 def follow(machine: CircuitMachine, expected: int, matches: int) -> None:
     """Plays random matches, with this many parts alongside."""
-    subgames = find_subgames(machine, 1)
+    subgames = find_subgames(machine)
     assert len(subgames) == expected
     assert [part.state(machine.initial()) for part in subgames] == [part.machine.initial() for part in subgames]
     chosen = random.Random(1)
@@ -40,10 +40,10 @@ def test_two_heaps_are_two_games() -> None:
     # A heap has seven things only at the beginning: no move leads there.
     heaps = [
         {fact[1] for fact in part.machine.game.fluents if fact[0] == "heap" and fact[2] != "7"}
-        for part in find_subgames(machine, 1)
+        for part in find_subgames(machine)
     ]
     assert sorted(map(sorted, heaps)) == [["1"], ["2"]]
-    for part in find_subgames(machine, 1):
+    for part in find_subgames(machine):
         assert sum(fact[0] == "turn" for fact in part.machine.game.fluents) == 4
 
 
@@ -55,16 +55,16 @@ def test_real_sheets_fall_apart(corpus: Path, name: str) -> None:
 
 def test_dual_boards_are_left_alone(corpus: Path) -> None:
     """Needs the corpus. Two boards, but the mover chooses between them."""
-    assert find_subgames(machine_of((corpus / "dualConnect4.kif").read_text()), 1) == []
+    assert find_subgames(machine_of((corpus / "dualConnect4.kif").read_text())) == []
 
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four", "rock_paper_scissors", "three_way_line"])
 def test_other_games_are_one(name: str) -> None:
-    assert find_subgames(machine_of(rulesheets.text(name)), 1) == []
+    assert find_subgames(machine_of(rulesheets.text(name))) == []
 
 
 def test_what_does_not_suit_is_left_alone() -> None:
     """A choice between parts; goals that are not the sum of the parts'; recursive rules."""
-    assert find_subgames(machine_of(FREE_CHOICE), 1) == []
-    assert find_subgames(machine_of(BOTH_NEEDED), 1) == []
-    assert find_subgames(warm_kernels(), 1) == []
+    assert find_subgames(machine_of(FREE_CHOICE)) == []
+    assert find_subgames(machine_of(BOTH_NEEDED)) == []
+    assert find_subgames(warm_kernels()) == []

@@ -52,7 +52,7 @@ class Noting(Engine):
 
 def noting(machine: CircuitMachine, role: int) -> tuple[SubgameSearch, list[Noting], Noting]:
     """A search whose engines are noted."""
-    found = find_subgames(machine, 1)
+    found = find_subgames(machine)
     engines = [Noting(part.machine, role) for part in found]
     whole = Noting(machine, role)
     search = SubgameSearch(machine, role, list(zip(found, engines, strict=True)), lambda: whole)
@@ -121,7 +121,7 @@ class Elsewhere:
 
 def test_whole_game_is_searched_where_no_part_can_tell(heaps: CircuitMachine) -> None:
     """Its engine is made then, and follows from there on."""
-    found, whole = find_subgames(heaps, 1), Noting(heaps, 0)
+    found, whole = find_subgames(heaps), Noting(heaps, 0)
     parts = [(cast(Subgame, Elsewhere(part)), Noting(part.machine, 0)) for part in found]
     made: list[Engine] = []
 

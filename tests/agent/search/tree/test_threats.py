@@ -32,7 +32,7 @@ def position(machine: CircuitMachine, black: str, white: str) -> State:
 
 def searched(machine: CircuitMachine, state: State) -> ThreatSearch:
     """A search for black's win, at its end."""
-    known = Threats(machine, find_decisive_moves(machine, seed=1, patience=1000.0))
+    known = Threats(machine, find_decisive_moves(machine, patience=1000.0))
     search = ThreatSearch(known, machine.pack(state), 0, np.array([100.0, 0.0]))
     while not search.over:
         search.expand()

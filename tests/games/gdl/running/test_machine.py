@@ -175,6 +175,17 @@ def test_random_matches_are_cut_where_asked() -> None:
         assert (positions.joint[mine][:-1] >= 0).all()
 
 
+def test_the_sample_is_played_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the facts of its positions, so that all machines see the same matches; 64 in any case."""
+    machine = CircuitMachine(machine_of("tic_tac_toe").game)
+    assert machine.sample is machine.sample
+    assert len(np.unique(machine.sample.match)) == running_machine.SAMPLED_MATCHES
+    position = len(machine.game.fluents) + machine.game.edges // 256 + 1
+    for facts, matches in ((0, 64), (64 * 9 * position, 128)):
+        monkeypatch.setattr(running_machine, "SAMPLED_FACTS", facts)
+        assert len(np.unique(CircuitMachine(machine.game).sample.match)) == matches
+
+
 def test_facts_that_never_change_belong_to_every_state() -> None:
     """They are listed, asked for, and may not be missing; a fact that can never hold is refused."""
     machine = machine_of("meeting")
