@@ -56,7 +56,6 @@ INTERPRETING: dict[str, Patches] = {
     "whole": [],
     "whole relations": [(linking, "MIN_CALLS", 1 << 60)],
     "merged blocks": [(functions, "merged", lambda blocks: [line for block in blocks for line in block])],
-    "tests of groups": [(codegen, "MIN_GROUP", 1 << 60)],
     "second look": [(ordering, "NEARLY", 1.0)],
     "inlining": [(module, "definition", lambda *arguments: None) for module in (codegen, inlining)],
     "learning of states": [(linking.Linked, "learn_state", lambda self: None)],

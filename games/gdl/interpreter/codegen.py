@@ -24,9 +24,6 @@ OUT = "out[{}] = None"
 NEW = "answer = {}\nif answer not in out: out[answer] = None; todo.append(answer)"
 """Code that adds an answer and queues it for semi-naive evaluation."""
 
-MIN_GROUP = 3
-"""Least number of facts whose absence is tested with one lookup."""
-
 MAX_LOOPS = 12
 """Deepest nesting of loops in one function; Python allows 20 blocks."""
 
@@ -152,7 +149,6 @@ class BodyWriter:
     def _simple_tests(self, literals: list[Literal]) -> list[Literal]:
         """Tests all literals that can be looked up, and returns the others."""
         remaining = []
-        literals = self._test_group(literals)
         for literal in literals:
             relation = predicate(literal.atom)
             if not self.names.is_bound(literal.atom[1:]) or (
@@ -162,37 +158,6 @@ class BodyWriter:
             else:
                 self._require(f"({self._test(literal, True)})")
         return remaining
-
-    def _test_group(self, literals: list[Literal]) -> list[Literal]:
-        """Tests with one lookup that several facts, differing in one argument, are false; returns the other literals.
-
-        Rules often say that a square is empty by excluding every piece.
-        """
-        false = [
-            literal
-            for literal in literals
-            if not literal.positive
-            and predicate(literal.atom) != TRUE
-            and self._context.program.base(predicate(literal.atom)) == TRUE
-            and self.names.is_bound(literal.atom[1:])
-        ]
-        groups: dict[tuple[int, Atom], list[Literal]] = {}
-        for literal in false:
-            for column in range(1, len(literal.atom)):
-                others = (*literal.atom[:column], *literal.atom[column + 1 :])
-                groups.setdefault((column, others), []).append(literal)
-        best = max(groups.items(), key=lambda group: len(group[1]), default=None)
-        if best is None or len(best[1]) < MIN_GROUP:
-            return literals
-        (column, _), members = best
-        atom = members[0].atom
-        pattern = "".join(["f" if i == column else "b" for i in range(1, len(atom))])
-        key = value_source([self.names.expression(term) for i, term in enumerate(atom) if i not in (0, column)])
-        found = self.names.fresh()
-        self._emit(f"{found} = {self._index(predicate(atom), pattern)}.get({key})")
-        tests = [f"{self.names.expression(member.atom[column])} not in {found}" for member in members]
-        self._require(f"({found} is None or {' and '.join(tests)})")
-        return self._test_group([literal for literal in literals if literal not in members])
 
     def _test(self, literal: Literal, value: bool) -> str:
         """A condition that a literal with bound arguments has the given truth value."""
