@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from games import rulesheets
-from games.gdl.circuit.circuit import Circuit, build_circuit, plain_circuit, with_factors
+from games.gdl.circuit.circuit import Circuit, build_circuit
 from games.gdl.grounding.ground import VARIANTS, ground
 from games.gdl.lean.game import lean_game
 from games.gdl.running.machine import CircuitMachine, compiled_game
@@ -16,10 +16,10 @@ from tests.matches import rules_of
 Compile = Callable[[str], CircuitMachine]
 
 
-def circuit_of(text: str, *, variant: str = VARIANTS[0], factored: bool = True) -> Circuit:
+def circuit_of(text: str, *, variant: str = VARIANTS[0], idle: bool = True) -> Circuit:
     """Builds the circuit of a rulesheet's text, grounded in one of `VARIANTS`."""
     checked = rules_of(text)
-    return build_circuit(ground(checked.rules, checked.roles, variant=variant), factored=factored)
+    return build_circuit(ground(checked.rules, checked.roles, variant=variant), idle=idle)
 
 
 @cache
@@ -32,8 +32,8 @@ def machine_of(text: str, variant: str = VARIANTS[0]) -> CircuitMachine:
 def machine_with_lean(text: str) -> CircuitMachine:
     """The same, with its lean machine if there is one, as the compiler delivers it."""
     checked = rules_of(text)
-    circuit = plain_circuit(ground(checked.rules, checked.roles))
-    game = compiled_game(with_factors(circuit))
+    circuit = build_circuit(ground(checked.rules, checked.roles))
+    game = compiled_game(circuit)
     return CircuitMachine(replace(game, lean=lean_game(circuit, game)))
 
 

@@ -61,7 +61,7 @@ def place_names(layout: Layout) -> dict[Place, str]:
 
 
 def _structure(pipe: Connection, checked: CheckedRules, variant: str, names: Mapping[Place, str]) -> dict[str, object]:
-    circuit = build_circuit(ground(checked.rules, checked.roles, variant=variant), factored=False)
+    circuit = build_circuit(ground(checked.rules, checked.roles, variant=variant), idle=False)
     pipe.send(symmetries_json(circuit, names))
     return parts_json(find_parts(circuit), circuit)
 

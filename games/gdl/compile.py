@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from games.child_process import Bounds, ChildLostError, ChildProcess, wait_for_any
-from games.gdl.circuit.circuit import build_circuit, plain_circuit, with_factors
+from games.gdl.circuit.circuit import build_circuit
 from games.gdl.circuit.pool import grow
 from games.gdl.grounding.freeing import freed
 from games.gdl.grounding.ground import VARIANTS, Rewriter, ground, rewrite
@@ -326,8 +326,8 @@ def _compile(
         rewritten = rewrite(checked.rules, variant)
     program = ground(rewritten, checked.roles, variant="plain")
     pipe.send(_GROUNDED)
-    circuit = plain_circuit(program)
-    game = compiled_game(with_factors(circuit))
+    circuit = build_circuit(program)
+    game = compiled_game(circuit)
     if time.process_time() <= _LATE:
         game = replace(game, lean=_part(pipe, "the lean game", lambda: lean_game(circuit, game)))
 
@@ -355,7 +355,7 @@ def _free(game: CompiledGame, checked: CheckedRules, variant: str, literals: int
     if rules is None:
         return None
     program = ground(rules, checked.roles, variant=variant, limit_literals=_FREED_GROWTH * literals + _LEAST_FREED)
-    result = compiled_game(build_circuit(program, factored=False, swept=False))
+    result = compiled_game(build_circuit(program, idle=False, swept=False))
     first = {fact for fact, holds in zip(game.fluents, game.programs.initial, strict=True) if holds}.union(game.always)
     if not first.issubset(result.fluents):
         return None

@@ -19,7 +19,7 @@ from agent.search.engine import Limit
 from agent.search.tree.engine import TreeSearch
 from agent.search.tree.store import N_NODES
 from games import rulesheets
-from games.gdl.circuit.circuit import plain_circuit, with_factors
+from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import Limits, _plan
 from games.gdl.grounding.ground import ground
 from games.gdl.interpreter import linking
@@ -53,8 +53,8 @@ def measure(name: str, text: str) -> dict[str, str | int]:
     checked = rules_of(text)
     plan = [attempt.variant for attempt in _plan(checked, Limits())]
     program = ground(checked.rules, checked.roles, variant=plan[0])
-    circuit = plain_circuit(program)
-    game = compiled_game(with_factors(circuit))
+    circuit = build_circuit(program)
+    game = compiled_game(circuit)
     lean = lean_game(circuit, game)
     machine = CircuitMachine(lean or game)
     return {

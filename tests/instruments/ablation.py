@@ -72,7 +72,7 @@ def grounded(pipe: Connection | None, checked: CheckedRules) -> dict[str, float 
     program = ground.ground(checked.rules, checked.roles, variant=variant)
     found: dict[str, float | str] = {"variant": variant, "literals": len(program.body)}
     found["ground_s"] = round(time.process_time() - begin, 3)
-    game = compiled_game(circuits.with_factors(circuits.plain_circuit(program)))
+    game = compiled_game(circuits.build_circuit(program))
     found["set_up_s"] = round(time.process_time() - begin, 3)
     found |= {"slots": game.programs.n_slots, "inputs": game.edges}
     machine = CircuitMachine(game)

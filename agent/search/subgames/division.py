@@ -6,21 +6,22 @@ Random matches test the parts found by `parts`, which looks at rules only and ig
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.search.subgames.parts import find_parts
-from games.gdl.circuit.circuit import Circuit
-from games.gdl.circuit.pool import FALSE, TRUE
+from games.gdl.circuit.builder import CircuitBuilder
+from games.gdl.circuit.circuit import Circuit, keeping
+from games.gdl.circuit.pool import FALSE, GATE, MOVE_SET
 from games.gdl.running.batches import MatchPositions, facts_in, packed
-from games.gdl.running.layout import FIRST_FLUENT
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.gdl.running.rebuilding import WAIT, CircuitBuilder, acyclic, circuit_of, is_cyclic, set_members
 from games.machine import State, Term
 
-MOST_EDGES = 50_000
-"""Most gate inputs of a circuit that is examined; this many take Python half a second."""
+WAIT: Term = "(wait)"
+"""A move that changes nothing, in parts. No rulesheet can spell it."""
 MATCHES = 64
 """Most random matches that test the parts."""
 SHARE = 0.9
@@ -30,13 +31,16 @@ SHARE = 0.9
 class Subgame:
     """A part of a game of two roles: all else stays as at the beginning, and a role without moves in it waits."""
 
-    def __init__(self, whole: CircuitMachine, facts: Sequence[int], moves: Sequence[Sequence[int]]) -> None:
-        """`facts` are indices of the part's fluents, `moves` indices of its moves by role, both ascending."""
+    def __init__(
+        self, whole: CircuitMachine, circuit: Circuit, facts: Sequence[int], moves: Sequence[Sequence[int]]
+    ) -> None:
+        """`circuit` is that of the whole game, without factors. `facts` are indices of the part's fluents, `moves`
+        indices of its moves by role, both ascending."""
         self._whole = whole
         self._facts = np.array(facts, np.int64)
         self.moves = moves
         """Per role, indices of the whole game's moves, which are the first ones of the part."""
-        self.machine = _restrict(whole, facts, moves)
+        self.machine = CircuitMachine(compiled_game(_restricted(circuit, facts, moves)))
         self._terms = [{whole.game.moves[role][move] for move in some} for role, some in enumerate(moves)]
 
     def has(self, role: int, move: Term) -> bool:
@@ -72,9 +76,13 @@ def find_subgames(machine: CircuitMachine) -> list[Subgame]:
     difference of the goals is the sum of the parts' differences. The idea: Cox, Schkufza, Madsen and Genesereth,
     "Factoring general games using propositional automata", 2009.
     """
-    if len(machine.roles) != 2 or machine.game.edges > MOST_EDGES or is_cyclic(machine):
+    circuit = machine.game.circuit
+    if len(machine.roles) != 2 or circuit is None:
         return []
-    found = find_parts(circuit_of(machine))
+    every = [range(len(moves)) for moves in circuit.moves]
+    # Simplified again: a role that always has a move in the parts never makes none.
+    circuit = keeping(_with_moves(circuit, every), np.ones(len(circuit.fluents), np.bool_))
+    found = find_parts(circuit)
     if len(found.parts) < 2:
         return []
     index = {fact: i for i, fact in enumerate(machine.game.fluents)}
@@ -82,6 +90,7 @@ def find_subgames(machine: CircuitMachine) -> list[Subgame]:
     subgames = [
         Subgame(
             machine,
+            circuit,
             sorted([*common, *(index[fact] for fact in part.facts)]),
             [sorted(machine.move_index(role, move) for move in part.moves.get(role, ())) for role in (0, 1)],
         )
@@ -137,39 +146,41 @@ def _legal(machine: CircuitMachine, states: NDArray[np.uint64]) -> tuple[NDArray
     return legal[:, :middle], legal[:, middle:]
 
 
-def _restrict(machine: CircuitMachine, facts: Sequence[int], moves: Sequence[Sequence[int]]) -> CircuitMachine:
-    programs, game = machine.programs, machine.game
-    builder = CircuitBuilder(len(facts), [len(some) + 1 for some in moves], programs.n_slots)
-    literals = np.where(programs.initial != 0, TRUE, FALSE).astype(np.int32)
-    literals[list(facts)] = 2 * np.arange(1, len(facts) + 1)
-    slots, ends = builder.slots(programs.n_slots, 0), builder.slots(programs.n_goal_slots, 0)
-    for some in (slots, ends):
-        some[FIRST_FLUENT : FIRST_FLUENT + len(literals)] = literals
-    for role, kept in enumerate(moves):
-        place = {move: i for i, move in enumerate(kept)}
-        for number, members in enumerate(set_members(machine, role)):
-            if members:
-                inside = [place[move] for move in members if move in place]
-                slots[programs.first_set + number] = builder.move_set(role, inside)
-    builder.copy(programs, slots, ends)
-    legal: list[int] = []
-    for begin, kept in zip(programs.role_start.tolist(), moves, strict=False):
-        own = slots[programs.legal_slot[[begin + move for move in kept]]].tolist()
+def _restricted(circuit: Circuit, facts: Sequence[int], moves: Sequence[Sequence[int]]) -> Circuit:
+    """The circuit with these fluents and moves, by index; a role without a legal one waits."""
+    circuit = _with_moves(circuit, moves)
+    builder, legal, begin = CircuitBuilder.extending(circuit.pool), list[int](), 0
+    for some in moves:
+        own = circuit.outputs.legal[begin : begin + len(some)].tolist()
         legal += [*own, builder.both(*(literal ^ 1 for literal in own))]
-    outputs = acyclic(
-        legal=legal,
-        following=slots[programs.next_slot[list(facts)]],
-        terminal=int(slots[programs.terminal_slot]),
-        goal=ends[programs.goal_slot],
+        begin += len(some)
+    pool = builder.pool._replace(moves=builder.pool.moves + np.int32(1))
+    outputs = circuit.outputs._replace(legal=np.array(legal, np.int32))
+    waiting = [[*some, WAIT] for some in circuit.moves]
+    kept = np.zeros(len(circuit.fluents), np.bool_)
+    kept[list(facts)] = True
+    return keeping(replace(circuit, moves=waiting, pool=pool, outputs=outputs), kept)
+
+
+def _with_moves(circuit: Circuit, moves: Sequence[Sequence[int]]) -> Circuit:
+    """The circuit with these moves, by role and index, alone in its move sets."""
+    pool, outputs = deepcopy(circuit.pool), circuit.outputs
+    places = [np.full(n, -1, np.int32) for n in pool.moves.tolist()]
+    for place, some in zip(places, moves, strict=True):
+        place[list(some)] = np.arange(len(some), dtype=np.int32)
+    for signal in np.flatnonzero(pool.kind == MOVE_SET):
+        first = pool.start[signal]
+        inside = places[pool.owner[signal]][pool.items[first : first + pool.size[signal]]]
+        inside = inside[inside >= 0]
+        if not len(inside):
+            # The gate of a false input.
+            inside, pool.kind[signal], pool.owner[signal] = np.array([FALSE], np.int32), GATE, -1
+        pool.items[first : first + len(inside)], pool.size[signal] = inside, len(inside)
+    begins = np.cumsum([0, *map(len, circuit.moves)])
+    chosen = [begin + move for begin, some in zip(begins, moves, strict=False) for move in some]
+    return replace(
+        circuit,
+        moves=[[of_role[move] for move in some] for of_role, some in zip(circuit.moves, moves, strict=True)],
+        pool=pool._replace(moves=np.array([len(some) for some in moves], np.int32)),
+        outputs=outputs._replace(legal=outputs.legal[chosen]),
     )
-    circuit = Circuit(
-        roles=game.roles,
-        fluents=[game.fluents[fact] for fact in facts],
-        always=game.always,
-        initial=(programs.initial != 0)[list(facts)],
-        moves=[[*(game.moves[role][move] for move in kept), WAIT] for role, kept in enumerate(moves)],
-        goals=game.goals,
-        pool=builder.pool,
-        outputs=outputs,
-    )
-    return CircuitMachine(compiled_game(circuit))

@@ -1,7 +1,7 @@
 """From a ground program to a boolean circuit: legal moves, terminal, goals and next facts over one pool of signals.
 
 Stages: gates from rules (`gates`); fluents that never change become constants (`sweep`); gates with a single reader are
-merged into it (`rebuild`); pairs of literals that many gates share are factored out (`factor`).
+merged into it (`rebuild`). For the kernels, pairs of literals that many gates share are factored out (`factor`).
 """
 
 from __future__ import annotations
@@ -39,19 +39,12 @@ class Circuit:
     outputs: Outputs
 
 
-def build_circuit(program: GroundProgram, *, factored: bool = True, swept: bool = True) -> Circuit:
-    """The simplified circuit of a ground program.
+def build_circuit(program: GroundProgram, *, idle: bool = True, swept: bool = True) -> Circuit:
+    """The simplified circuit of a ground program, in time and memory linear in its size.
 
-    Factoring makes it smaller, but hides symmetries of the rules. Without it, for analyses, every role is also taken to
-    have a move in every state: move sets hold moves only then. Unswept, it is right in all states, not only in those
-    reached from the first one. Time and memory are linear in its size, except for the bounded rounds of factoring.
+    Without `idle`, for analyses, every role is taken to have a move in every state: move sets hold moves only then.
+    Unswept, it is right in all states, not only in those reached from the first one.
     """
-    circuit = plain_circuit(program, idle=factored, swept=swept)
-    return with_factors(circuit) if factored else circuit
-
-
-def plain_circuit(program: GroundProgram, *, idle: bool = True, swept: bool = True) -> Circuit:
-    """The circuit before it is factored; see `build_circuit`, and `build_gates` for `idle`."""
     pool, outputs = build_gates(program, idle=idle)
     n_fluents = len(program.fluents)
     initial = np.zeros(n_fluents, np.bool_)
@@ -82,5 +75,5 @@ def keeping(circuit: Circuit, kept: NDArray[np.bool_]) -> Circuit:
 
 
 def with_factors(circuit: Circuit) -> Circuit:
-    """A factored copy of a plain circuit."""
+    """A copy with common pairs of literals factored out: smaller, but symmetries and parts of the rules are hidden."""
     return replace(circuit, pool=factor(deepcopy(circuit.pool), circuit.outputs))

@@ -21,13 +21,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from games.gdl.circuit.builder import CircuitBuilder
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import Outputs, mark_live
 from games.gdl.circuit.pool import FALSE, FLUENT, LOOP
 from games.gdl.lean.connection import connect
 from games.gdl.running.batches import MatchPositions, facts_in, packed
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.gdl.running.rebuilding import CircuitBuilder
 from games.machine import Term
 
 Bits: TypeAlias = NDArray[np.bool_]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
+from games.gdl.circuit.builder import CircuitBuilder
 from games.gdl.circuit.pool import FALSE, TRUE
-from games.gdl.running.rebuilding import CircuitBuilder
 
 
 def connect(

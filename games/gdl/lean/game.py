@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from games.gdl.circuit.circuit import Circuit, keeping, with_factors
+from games.gdl.circuit.circuit import Circuit, keeping
 from games.gdl.circuit.outputs import Literals, Outputs, mark_live
 from games.gdl.circuit.pool import FLUENT, GATE, LOOP
 from games.gdl.lean.chains import without_labels
@@ -40,7 +40,7 @@ def lean_game(circuit: Circuit, game: CompiledGame) -> CompiledGame | None:
     kept = _influence(circuit, _roots(circuit.outputs))
     if _cost(circuit, kept) > (1 - SAVING) * cost:
         return None
-    lean = compiled_game(with_factors(keeping(circuit, kept)))
+    lean = compiled_game(keeping(circuit, kept))
     if not _agrees(CircuitMachine(replace(game, lean=lean))):
         log.warning("the lean game differs from the whole one in random matches, so searches use the whole one")
         return None

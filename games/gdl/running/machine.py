@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from games.bits.words import aligned_words
-from games.gdl.circuit.circuit import Circuit
+from games.gdl.circuit.circuit import Circuit, with_factors
 from games.gdl.running import kernels
 from games.gdl.running.batches import (
     MatchPositions,
@@ -37,6 +37,9 @@ from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFa
 SAMPLED_MATCHES, SAMPLED_PLIES, SAMPLED_FACTS = 512, 400, 50_000_000
 """Most matches of `CircuitMachine.sample`, most plies of each, and most facts of all their positions."""
 
+MOST_KEPT = 50_000
+"""Most gate inputs of a game whose circuit is kept, a megabyte: who looks at it takes a second for more."""
+
 
 @dataclass(frozen=True)
 class CompiledGame:
@@ -52,6 +55,8 @@ class CompiledGame:
     goals: list[list[int]]
     """Goal values by role, ascending."""
     programs: CircuitPrograms
+    circuit: Circuit | None = None
+    """Where the programs come from, before it was factored; None where it is larger than `MOST_KEPT`."""
     freed: CompiledGame | None = None
     """The game in which every fact may hold at first, where it was asked for (see `games.native.midway`)."""
     lean: CompiledGame | None = None
@@ -64,8 +69,10 @@ class CompiledGame:
 
 
 def compiled_game(circuit: Circuit) -> CompiledGame:
-    """Lays a circuit out for the kernels."""
-    return CompiledGame(circuit.roles, circuit.fluents, circuit.always, circuit.moves, circuit.goals, lay_out(circuit))
+    """Factors a circuit and lays it out for the kernels."""
+    parts = circuit.roles, circuit.fluents, circuit.always, circuit.moves, circuit.goals
+    game = CompiledGame(*parts, lay_out(with_factors(circuit)))
+    return replace(game, circuit=circuit) if game.edges <= MOST_KEPT else game
 
 
 class PlayoutStatistics(NamedTuple):

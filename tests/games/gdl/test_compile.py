@@ -164,7 +164,7 @@ def crashing(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
     return crash
 
 
-@pytest.mark.parametrize("stage", ["rewrite", "ground", "plain_circuit"])
+@pytest.mark.parametrize("stage", ["rewrite", "ground", "build_circuit"])
 def test_a_crash_of_one_way_leaves_the_circuit_to_another(
     crashing: Callable[[str, int], None], caplog: pytest.LogCaptureFixture, stage: str
 ) -> None:
@@ -208,7 +208,7 @@ def test_a_crash_beside_the_game_costs_only_that_part(
 
 def test_what_crashes_every_way_is_said_to_be_no_limit(crashing: Callable[[str, int], None]) -> None:
     """Each way is tried once, and the reason names the error."""
-    crashing("plain_circuit", 9)
+    crashing("build_circuit", 9)
     compilation = finished_compilation(rules_of(rulesheets.text("tic_tac_toe")))
     assert compilation.machine is None
     fault = "an error of this program: KeyError: 'no such thing'"

@@ -18,7 +18,7 @@ from tests.matches import interpreter_of
 
 
 def circuit_of(source: str) -> Circuit:
-    return circuits.circuit_of(source, variant="plain", factored=False)
+    return circuits.circuit_of(source, variant="plain", idle=False)
 
 
 def texts(circuit: Circuit) -> set[str]:

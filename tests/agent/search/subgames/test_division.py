@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.search.subgames.division import find_subgames
+from agent.search.subgames.division import WAIT, find_subgames
 from games import rulesheets
 from games.gdl.compile import warm_kernels
 from games.gdl.running.machine import CircuitMachine
-from games.gdl.running.rebuilding import WAIT
 from tests.circuits import machine_of
 from tests.heaps import ALTERNATING, BOTH_NEEDED, FREE_CHOICE
 from tests.matches import random_match

@@ -6,11 +6,12 @@ import random
 
 import numpy as np
 
+from games.gdl.circuit.builder import CircuitBuilder
 from games.gdl.circuit.circuit import Circuit
+from games.gdl.circuit.outputs import Outputs
 from games.gdl.circuit.pool import FALSE
 from games.gdl.lean.connection import connect
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.gdl.running.rebuilding import CircuitBuilder, acyclic
 
 
 def connected(neighbours: list[set[int]], inside: set[int], one: set[int], other: set[int]) -> bool:
@@ -36,7 +37,9 @@ def test_connection_agrees_with_a_search_for_paths() -> None:
         builder = CircuitBuilder(n, [1], 100)
         literal = connect(builder, [2 * (cell + 1) for cell in range(n)], neighbours, one, other, 1000)
         assert literal is not None
-        outputs = acyclic(legal=[FALSE], following=[FALSE] * n, terminal=literal, goal=np.zeros(0, np.int32))
+        legal, following, terminal = (np.array(some, np.int32) for some in ([FALSE], [FALSE] * n, [literal]))
+        none = np.zeros(0, np.int32)
+        outputs = Outputs(legal, following, terminal, none, none, none)
         facts = [str(cell) for cell in range(n)]
         initial = np.zeros(n, np.bool_)
         circuit = Circuit(("r",), list(facts), [], initial, [["m"]], [[]], builder.pool, outputs)

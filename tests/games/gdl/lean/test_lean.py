@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from games import rulesheets
-from games.gdl.circuit.circuit import plain_circuit, with_factors
+from games.gdl.circuit.circuit import build_circuit
 from games.gdl.compile import compile_rules
 from games.gdl.grounding.ground import ground
 from games.gdl.lean import chains
@@ -165,8 +165,8 @@ def test_a_lean_game_that_differs_is_not_used(
 ) -> None:
     """A mistake shows in random matches: the whole game is searched then, and the log says so."""
     checked = rules_of(COUNTING)
-    circuit = plain_circuit(ground(checked.rules, checked.roles))
-    game = compiled_game(with_factors(circuit))
+    circuit = build_circuit(ground(checked.rules, checked.roles))
+    game = compiled_game(circuit)
     lamps = np.array([fact[0] != "lamp" for fact in game.fluents])
     influence = lean._influence
     monkeypatch.setattr(lean, "_influence", lambda circuit, roots: influence(circuit, roots) & lamps)
