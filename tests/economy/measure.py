@@ -1,7 +1,7 @@
 """What rulesheets cost, counted: `python -m tests.economy.measure own|corpus > tests/economy/GROUP.csv` pins it anew.
 
 Nothing is timed, so a figure that moves has a reason in the code. Its author says whether the new one is better: a
-commit that makes one worse says what that buys.
+commit that makes one worse says what that buys. Python's hashes play a part: pin with PYTHONHASHSEED=0.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from games import rulesheets
 from games.child_process import Bounds, ChildProcess
 from games.gdl import compile as compiling
 from games.gdl.circuit import circuit as circuits
-from games.gdl.grounding import estimate, ground, rewrite
+from games.gdl.grounding import ground, rewrite
 from games.gdl.interpreter import codegen, extents, functions, inlining, linking, ordering
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
@@ -42,7 +42,6 @@ Patches = list[tuple[Any, str, Any]]
 GROUNDING: dict[str, Patches] = {
     "whole": [],
     "demand": [(compiling, "_plan", lambda checked, limits: [compiling._Attempt("split", 9.0)])],
-    "keys": [(estimate, "_KEYED", float("inf"))],
     "splitting": [(ground, "split", lambda rules, estimates: list(rules))],
     "preparing splits": [(rewrite, "_MOST_PREPARING", 0)],
     "moves apart": [(ground, "separate_moves", lambda rules, estimates: list(rules))],

@@ -2,22 +2,17 @@
 
 The possible terms of each argument come from `games.gdl.rules.domains`. Sizes follow as in a database's query
 optimiser: exact for relations given by facts, joined as if independent for others (Selinger et al.: Access Path
-Selection in a Relational Database Management System, 1979). Derived static relations are bounded by their `keys`.
+Selection in a Relational Database Management System, 1979).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from math import prod
+from collections.abc import Iterable, Mapping
 
-from games.gdl.grounding.keys import Key, Keys
 from games.gdl.rules.dependencies import dependency_components
 from games.gdl.rules.domains import Domains, dependents, fed
 from games.gdl.rules.terms import Atom, Literal, Predicate, Rule, predicate, variables
-
-_KEYED = 1000.0
-"""Least number of argument combinations of a derived static relation whose keys are looked for."""
 
 
 class Estimates:
@@ -27,8 +22,6 @@ class Estimates:
         rules = list(rules)
         self._domains = Domains(rules)
         self._sizes: dict[Predicate, float] = {}
-        self._keys: dict[Predicate, Sequence[tuple[Key, int]]] = {}
-        """The keys of derived static relations, each with the most atoms that share its values."""
         self._dynamic = dependents(rules, [("true", 1), ("does", 2)])
         self._find_sizes(rules)
 
@@ -67,9 +60,6 @@ class Estimates:
         for i, part in enumerate(atom[1:], 1):
             if isinstance(part, str) and not part.startswith("?"):
                 matching /= max(1, self._domains.symbols(relation, i))
-        for key, times in self._keys.get(relation, ()):
-            values = [domains.get(name, 1.0) for name in variables(*[atom[i] for i in key])]
-            matching = min(matching, times * prod(values))
         return min(1.0, matching / product) if product else 0.0
 
     def _find_sizes(self, rules: list[Rule]) -> None:
@@ -80,12 +70,6 @@ class Estimates:
                 by_head[predicate(rule.head)].append(rule)
         for relation in (("true", 1), ("does", 2)):
             self._sizes[relation] = self._domains.extent(relation)
-        large = [p for p in by_head if p not in self._dynamic and p[1] > 1 and self._domains.extent(p) >= _KEYED]
-        keys = Keys(rules, large, self._domains) if large else None
-        if keys:
-            for relation in large:
-                times = keys.multiplicity(relation)
-                self._keys[relation] = [(key, times) for key in keys.of(relation)]
         for members in dependency_components(rules):
             for relation in members:
                 # Within a recursion sizes are not known yet: as large as the domains allow.
@@ -99,9 +83,6 @@ class Estimates:
                     product = 1.0
                     for name in variables(rule.head):
                         product *= domains.get(name, 0.0)
-                    for key, _ in self._keys.get(relation, ()):
-                        names = variables(*[rule.head[i] for i in key])
-                        product = min(product, prod([domains.get(name, 0.0) for name in names]))
                     total += min(product, self.join(rule.body, domains))
                 self._sizes[relation] = min(total, self._domains.extent(relation))
 
