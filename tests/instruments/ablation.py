@@ -1,7 +1,8 @@
 """What each step on the way from rules to a circuit, or to the interpreter's code, brings: sheets without it.
 
 `python -m tests.instruments.ablation FOLDER... > FILE.csv` compiles each rulesheet of the folders, and of the package,
-whole and with one step left out, each in a process of its own. CPU seconds and speeds are of this machine.
+whole and with one step left out, each in a process of its own; `... ablation summary FILE.csv` compares. CPU seconds
+and speeds are of this machine.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ from __future__ import annotations
 import csv
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
-from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 from unittest.mock import patch
 
 import numpy as np
@@ -25,19 +25,21 @@ from games.gdl import compile as compiling
 from games.gdl.circuit import circuit as circuits
 from games.gdl.grounding import ground, rewrite
 from games.gdl.interpreter import codegen, extents, functions, inlining, linking, ordering
-from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import CheckedRules
 from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.machine import NO_MOVE, GameError
+from games.machine import GameError
+from tests.economy.measure import interpreted_statements
 from tests.matches import rules_of
 
 CPU_SECONDS, MEMORY = 40.0, 8 << 30
 """Bounds of a case."""
-MATCHES, FIRST_PLIES, PLIES, TIMED = 512, 4, 40, 0.6
-"""Random matches of the circuit; plies of the interpreter's first match, which compiles, and most of its others; CPU
-seconds of both."""
+MATCHES, POSITIONS = 512, 100_000
+"""Random matches whose speed is measured, and positions after which no more begin."""
+CHANGE = 0.02
+"""Least change of a figure that counts."""
 
-Patches = list[tuple[Any, str, Any]]
+Patches: TypeAlias = list[tuple[Any, str, Any]]
+Row: TypeAlias = dict[str, Any]
 
 GROUNDING: dict[str, Patches] = {
     "whole": [],
@@ -58,18 +60,18 @@ INTERPRETING: dict[str, Patches] = {
     "second look": [(ordering, "NEARLY", 1.0)],
     "inlining": [(module, "definition", lambda *arguments: None) for module in (codegen, inlining)],
     "learning of states": [(linking.Linked, "learn_state", lambda self: None)],
-    "static relations": [(linking, "STATIC_SECONDS", -1.0)],
+    "static relations": [(linking, "MAX_STATIC_ROWS", -1)],
     "semi-naive": [(module, "is_iterable", lambda *arguments: False) for module in (linking, extents)],
 }
 """Steps of the interpreter's generator of code, likewise."""
 
 
-def grounded(pipe: Connection | None, checked: CheckedRules) -> dict[str, float | str]:
+def grounded(pipe: Connection | None, checked: CheckedRules) -> Row:
     """Returns the figures of the circuit."""
     begin = time.process_time()
     variant = compiling._plan(checked, compiling.Limits())[0].variant
     program = ground.ground(checked.rules, checked.roles, variant=variant)
-    found: dict[str, float | str] = {"variant": variant, "literals": len(program.body)}
+    found: Row = {"variant": variant, "literals": len(program.body)}
     found["ground_s"] = round(time.process_time() - begin, 3)
     game = compiled_game(circuits.build_circuit(program))
     found["set_up_s"] = round(time.process_time() - begin, 3)
@@ -77,35 +79,17 @@ def grounded(pipe: Connection | None, checked: CheckedRules) -> dict[str, float 
     machine = CircuitMachine(game)
     machine.random_matches(64, 1, max_plies=4)
     begin = time.process_time()
-    matches = machine.random_matches(MATCHES, 2, max_plies=200, most_positions=100_000)
+    matches = machine.random_matches(MATCHES, 2, max_plies=200, most_positions=POSITIONS)
     found["plies_a_second"] = round(len(matches.states) / (time.process_time() - begin))
     return found
 
 
-def interpreted(pipe: Connection | None, checked: CheckedRules) -> dict[str, float | str]:
-    """Returns the figures of the interpreter: CPU seconds until its first plies are played, and plies a second then."""
-    begin = time.process_time()
-    machine = Interpreter(checked)
-    played(machine, 0, FIRST_PLIES)
-    found: dict[str, float | str] = {"set_up_s": round(time.process_time() - begin, 3)}
-    begin, plies = time.process_time(), 0
-    while (spent := time.process_time() - begin) < TIMED:
-        plies += played(machine, plies, PLIES)
-    return found | {"plies_a_second": round(plies / spent, 1)}
+def interpreted(pipe: Connection | None, checked: CheckedRules) -> Row:
+    """Returns the figures of the interpreter: statements that its generated code runs in the first plies."""
+    return {"statements": interpreted_statements(checked)}
 
 
-def played(machine: Interpreter, seed: int, most: int) -> int:
-    """Plays a random match of at most so many plies; returns their number."""
-    rng, state = Random(seed), machine.initial()
-    for ply in range(most):
-        if machine.terminal(state):
-            return ply
-        legal = [machine.legal(state, role) for role in range(len(machine.roles))]
-        state = machine.next(state, [rng.choice(moves or [NO_MOVE]) for moves in legal])
-    return most
-
-
-def cases(name: str, text: str) -> Iterator[dict[str, float | str]]:
+def cases(name: str, text: str) -> Iterator[Row]:
     """Yields a row for each step of a rulesheet."""
     checked = rules_of(text)
     ways: tuple[tuple[str, Callable[..., Any], dict[str, Patches]], ...] = (
@@ -114,7 +98,7 @@ def cases(name: str, text: str) -> Iterator[dict[str, float | str]]:
     )
     for way, measure, steps in ways:
         for step, patches in steps.items():
-            row: dict[str, float | str] = {"sheet": name, "way": way, "without": step, "outcome": "done"}
+            row: Row = {"sheet": name, "way": way, "without": step, "outcome": "done"}
             # The child is forked with the patches.
             with ExitStack() as stack:
                 for module, attribute, value in patches:
@@ -130,19 +114,55 @@ def cases(name: str, text: str) -> Iterator[dict[str, float | str]]:
             yield row
 
 
-def main(folders: list[str]) -> None:
-    """Prints the table."""
-    sheets = [(name, rulesheets.text(name)) for name in rulesheets.names()]
+def summary(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yields a row for each step: sheets lost without it, and ratios to the whole way, a sheet's first row."""
+    whole: Row = {}
+    steps: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
+    for row in rows:
+        if row["without"] == "whole":
+            whole = row
+        elif whole["outcome"] == "done":
+            steps.setdefault((str(row["way"]), str(row["without"])), []).append((row, whole))
+    for (way, step), pairs in steps.items():
+        done = [pair for pair in pairs if pair[0]["outcome"] == "done"]
+        found: Row = {"way": way, "without": step, "sheets": len(pairs), "lost": len(pairs) - len(done)}
+        for figure in ("literals", "inputs", "statements", "plies_a_second"):
+            # Of circuits that are alike, the speed is noise.
+            timed = figure == "plies_a_second"
+            ratios = sorted(
+                (float(a[figure]) / float(b[figure]), a["sheet"])
+                for a, b in done
+                if b.get(figure) and not (timed and a["inputs"] == b["inputs"])
+            )
+            if ratios:
+                found[f"{figure}_changed"] = sum(abs(ratio - 1) > CHANGE for ratio, _ in ratios)
+                found[f"{figure}_median"] = round(ratios[len(ratios) // 2][0], 3)
+                for name, (ratio, sheet) in (("least", ratios[0]), ("most", ratios[-1])):
+                    found |= {f"{figure}_{name}": round(ratio, 2), f"{figure}_{name}_sheet": sheet}
+        yield found
+
+
+def write(rows: Iterable[Row]) -> None:
+    """Prints rows as CSV, under the columns of all."""
+    rows = list(rows)
+    columns = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(sys.stdout, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def main(arguments: list[str]) -> None:
+    """Prints the cases of all rulesheets in the folders given, or the summary of cases in a file."""
+    if arguments[:1] == ["summary"]:
+        with open(arguments[1], encoding="utf-8") as file:
+            write(summary(csv.DictReader(file)))
+        return
+    sheets = [(f"own {name}", rulesheets.text(name)) for name in rulesheets.names()]
     # Compiles the kernels, for all children.
     grounded(None, rules_of(sheets[0][1]))
-    for folder in folders:
+    for folder in arguments:
         sheets += [(path.stem, path.read_text(encoding="utf-8-sig")) for path in sorted(Path(folder).glob("*.kif"))]
-    columns = "sheet way without outcome variant literals ground_s set_up_s slots inputs plies_a_second"
-    writer = csv.DictWriter(sys.stdout, columns.split(), lineterminator="\n")
-    writer.writeheader()
-    for sheet in sheets:
-        writer.writerows(cases(*sheet))
-        sys.stdout.flush()
+    write(row for name, text in sheets for row in cases(name, text))
 
 
 if __name__ == "__main__":
