@@ -13,8 +13,10 @@ from multiprocessing.connection import Connection
 
 from agent.commands import inspect, match, ping, play, replay, serve, validate
 from agent.commands.completion import add_completion
+from agent.commands.configuration import with_configuration
 from agent.commands.options import DIFFERENT, INTERRUPTED, UNREAD, WRONG_INPUT, write_json
 from agent.console import open_streams, quietness
+from agent.errors import InputError
 from agent.lab.commands import balance, bench, conform, ladder, learn, rate, tournament
 
 LABORATORY = (bench, conform, ladder)
@@ -55,6 +57,11 @@ def run_listening(pipe: Connection, token: str, *arguments: str) -> None:
 
 def _main(argv: Sequence[str] | None, parser: argparse.ArgumentParser) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        arguments = with_configuration(arguments, parser)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return WRONG_INPUT
     options = parser.parse_args(arguments)
     options.arguments = arguments
     if missing := [name for name in REQUIRED if find_spec(name) is None]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.commands.serve import add
+from agent.cli import make_parser
+from agent.commands.configuration import with_configuration
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -60,7 +61,27 @@ def test_containers_trust_no_address_of_their_own() -> None:
     recipe = (ROOT / "contrib" / "container" / "Containerfile").read_text()
     page = (ROOT / "docs" / "container.md").read_text()
     commands = [json.loads(*re.findall(r"^CMD (.+)", recipe, re.MULTILINE))]
-    commands += [line.split() for line in re.findall(r"^ +(serve .+)", page, re.MULTILINE)]
-    parser = argparse.ArgumentParser()
-    add(parser.add_subparsers())
-    assert [parser.parse_args(command).local_page for command in commands] == [False, False]
+    commands += [line.split() for line in re.findall(r" ggp-agent (serve .+)", page)]
+    file = str(ROOT / "contrib" / "container" / "serve.toml")
+    assert [configured(command, file).local_page for command in commands] == [False, False]
+
+
+def configured(command: list[str], file: str) -> argparse.Namespace:
+    """The options of a command, with another configuration file than the installed one."""
+    return parsed([file if argument == "/etc/ggp-agent.toml" else argument for argument in command])
+
+
+def parsed(command: list[str]) -> argparse.Namespace:
+    """The options of `ggp-agent COMMAND`."""
+    parser = make_parser()
+    return parser.parse_args(with_configuration(command, parser))
+
+
+def test_the_example_of_a_configuration_is_what_happens_without_one(tmp_path: Path) -> None:
+    """With what is commented out, it is still understood."""
+    example = (ROOT / "contrib" / "serve.toml").read_text()
+    (tmp_path / "all.toml").write_text(re.sub(r"^# (?=[\w-]+ = )", "", example, flags=re.MULTILINE))
+    assert vars(parsed(["serve", "--config", str(ROOT / "contrib" / "serve.toml")])) == vars(parsed(["serve"]))
+    everything = parsed(["serve", "--config", str(tmp_path / "all.toml"), "--port", "1"])
+    assert (everything.port, everything.workers, everything.local_page, everything.log_json) == (1, 2, False, True)
+    assert [str(network) for network in everything.allow] == ["192.0.2.0/24", "2001:db8::/32"]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.commands.configuration import add_config
 from agent.commands.options import (
     OK,
     add_command,
@@ -49,6 +50,7 @@ def add(commands: Commands) -> None:
         "Serves the agent over HTTP. A game manager connects to http://HOST:PORT, sends the rules of a match and asks "
         "for moves. The agent says `available` when its kernels are loaded. Stop it with Ctrl-C.",
     )
+    add_config(parser)
     parser.add_argument("--host", help="address to listen on (default: all, of IPv4 and IPv6)")
     parser.add_argument("--port", type=port, default=DEFAULT_PORT, help="port to listen on (default: %(default)s)")
     parser.add_argument(

@@ -444,3 +444,34 @@ def test_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"ggp-agent {version('ggp-agent')}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prot = 1", "there is no option `prot`; did you mean `port`?"),
+        ("config = 'other.toml'", "there is no option `config`"),
+        ("port = true", "`port` is a text or a number"),
+        ("port = [1, 2]", "`port` is one value"),
+        ("page = 1", "`page` is true or false"),
+        ("[serve]\nport = 1", "there is no option `serve`"),
+        ("port == 1", "at line 1"),
+    ],
+)
+def test_mistakes_in_a_configuration_are_told(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the file's name; so is a file that is not there."""
+    file = tmp_path / "serve.toml"
+    assert f"{file}: No such file" in fails(["serve", "--config", str(file)], capsys)
+    file.write_text(text)
+    told = fails(["serve", f"--config={file}"], capsys)
+    assert told.startswith(f"{file}: ")
+    assert message in told
+
+
+def test_abbreviated_names_of_a_configuration_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """It would be read too late."""
+    with pytest.raises(SystemExit):
+        main(["serve", "--conf", "serve.toml"])
+    assert "write --config in full" in capsys.readouterr().err
