@@ -34,7 +34,7 @@ from games.gdl.running.layout import SLOT_TRUE, CircuitPrograms, lay_out, scale_
 from games.gdl.running.playouts import new_move_workspace, new_playout_workspace, play_out
 from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFactError
 
-SAMPLED_MATCHES, SAMPLED_PLIES, SAMPLED_FACTS = 512, 400, 50_000_000
+SAMPLED_MATCHES, SAMPLED_PLIES, SAMPLED_FACTS = 512, 400, 20_000_000
 """Most matches of `CircuitMachine.sample`, most plies of each, and most facts of all their positions."""
 
 MOST_KEPT = 50_000
@@ -265,7 +265,7 @@ class CircuitMachine(StateMachine):
     def sample(self) -> MatchPositions:
         """Random matches, as of `random_matches`: what a look at random play tells of a game, it tells of these.
 
-        They are played once, and are the same on every machine: as many as take about 0.2 s, up to `SAMPLED_MATCHES`.
+        They are played once, and are the same on every machine: as many as take about 0.1 s, up to `SAMPLED_MATCHES`.
         """
         # A position costs a byte for each fact, and time for each gate input: some 256 of them as much as a fact.
         most = SAMPLED_FACTS // (len(self.game.fluents) + self.game.edges // 256 + 1)
