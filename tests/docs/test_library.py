@@ -88,3 +88,12 @@ def test_engine_of_an_installed_package(tmp_path: Path) -> None:
         "legal": {},
     }
     assert done.stdout.splitlines()[-1] == "guess"
+
+
+def test_the_first_lines_of_the_readme() -> None:
+    """They run, and who begins breakthrough at random wins a little more often."""
+    (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(compile(code, "README.md", "exec"), found)
+    assert len(code.splitlines()) <= 10
+    assert 50 < found["playouts"].goal_sums[0] / found["playouts"].playouts < 60
