@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-SHELLS = ("bash", "zsh", "tcsh")
+SHELLS = ("bash", "zsh", "tcsh", "fish")
 
 FILE_ARGUMENTS = ("file", "files", "game", "games", "target", "targets")
 """Arguments that take files, but are no paths for argparse, as they take names of own rulesheets too."""
@@ -19,7 +19,7 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
         choices=SHELLS,
         action=_PrintCompletion,
         metavar="SHELL",
-        help="print a completion script for bash, zsh or tcsh and exit: "
+        help="print a completion script for bash, zsh, tcsh or fish and exit: "
         'eval "$(ggp-agent --print-completion bash)" in ~/.bashrc',
     )
 

@@ -425,7 +425,7 @@ def test_quiet_prints_errors_only(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == "heard again\n"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish"])
 def test_completion_knows_all_commands(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The script names every command, and completes files where one is wanted."""
     with pytest.raises(SystemExit) as exit_info:
@@ -436,7 +436,8 @@ def test_completion_knows_all_commands(shell: str, capsys: pytest.CaptureFixture
     assert all(
         name in script for name in ("serve", "match", "replay", "tournament", "ping", "inspect", "validate", *names)
     )
-    assert {"bash": "inspect_pos_0_COMPGEN=_shtab_compgen_files", "zsh": "_files", "tcsh": "/f/"}[shell] in script
+    files = {"bash": "inspect_pos_0_COMPGEN=_shtab_compgen_files", "zsh": "_files", "tcsh": "/f/"}
+    assert (files | {"fish": "__fish_complete_path"})[shell] in script
 
 
 def test_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:
