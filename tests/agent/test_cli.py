@@ -327,7 +327,7 @@ def test_inspect_tells_why_there_is_no_circuit(
 ) -> None:
     """An error of this program is told from a sheet that is too large."""
     monkeypatch.setattr(describe, "PLAYOUT_SECONDS", 0.05)
-    monkeypatch.setattr("games.gdl.compile.plain_circuit", lambda program: {}["no such thing"])
+    monkeypatch.setattr("games.gdl.compile.build_circuit", lambda program: {}["no such thing"])
     result = tmp_path / "inspect.json"
     assert main(["inspect", "rock_paper_scissors", "--json", str(result)]) == OK
     data = json.loads(result.read_text())

@@ -36,7 +36,7 @@ def visits(think: Think, monkeypatch: pytest.MonkeyPatch) -> Callable[[CircuitMa
         return found
 
     # They are found in a limited time.
-    monkeypatch.setattr(tree_engine, "decisive_moves_of", lambda machine, seed, timeless: no_decisive_moves())
+    monkeypatch.setattr(tree_engine, "decisive_moves_of", lambda machine, timeless: no_decisive_moves())
     return search
 
 
