@@ -88,7 +88,8 @@ ENDS = ("inspect", "validate", "match reversi")
 @pytest.mark.parametrize("line", sorted({line for _, line in SHOWN if line.startswith(ENDS)}))
 def test_shown_command_runs(line: str, tmp_path: Path) -> None:
     """It ends with status 0."""
-    (tmp_path / "my_game.kif").write_text(SHEET.read_text())
+    for name in ("my_game.kif", "stones.kif"):
+        (tmp_path / name).write_text(SHEET.read_text())
     words = [STANDS_FOR.get(word, word) for word in shlex.split(line)]
     done = subprocess.run(
         [sys.executable, "-m", "agent.cli", *words], cwd=tmp_path, capture_output=True, text=True, timeout=1200
