@@ -60,7 +60,9 @@ def _main(argv: Sequence[str] | None, parser: argparse.ArgumentParser) -> int:
     try:
         arguments = with_configuration(arguments, parser)
     except InputError as error:
-        print(error, file=sys.stderr)
+        from agent.logs import printable_lines
+
+        print(printable_lines(str(error)), file=sys.stderr)
         return WRONG_INPUT
     options = parser.parse_args(arguments)
     options.arguments = arguments

@@ -8,7 +8,7 @@ from pathlib import Path
 
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 
-FILE_ARGUMENTS = ("file", "files", "game", "games", "target", "targets")
+FILE_ARGUMENTS = ("config", "file", "files", "game", "games", "target", "targets")
 """Arguments that take files, but are no paths for argparse, as they take names of own rulesheets too."""
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -40,6 +38,9 @@ def with_configuration(arguments: Sequence[str], parser: argparse.ArgumentParser
     found, others = first.parse_known_args(arguments)
     if OPTION not in known or found.config is None:
         return list(arguments)
+    # Other commands need not wait for it.
+    import tomllib
+
     try:
         table = tomllib.loads(found.config.read_text(encoding="utf-8"))
         return [others[0], *_options(table, known), *others[1:]]
@@ -56,6 +57,8 @@ def _abbreviated(text: str) -> str:
 
 def _options(table: Mapping[str, object], known: Mapping[str, argparse.Action]) -> Iterator[str]:
     """Yields a file's options as arguments; raises `ValueError`."""
+    import difflib
+
     names = sorted(option.removeprefix("--") for option in known if option.startswith("--"))
     for name, value in table.items():
         action = known.get(f"--{name}")

@@ -465,6 +465,7 @@ def test_mistakes_in_a_configuration_are_told(
     """With the file's name; so is a file that is not there."""
     file = tmp_path / "serve.toml"
     assert f"{file}: No such file" in fails(["serve", "--config", str(file)], capsys)
+    assert "\\x1b[2J.toml: No such file" in fails(["serve", "--config", "\x1b[2J.toml"], capsys)
     file.write_text(text)
     told = fails(["serve", f"--config={file}"], capsys)
     assert told.startswith(f"{file}: ")

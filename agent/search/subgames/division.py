@@ -163,7 +163,7 @@ def _restricted(circuit: Circuit, facts: Sequence[int], moves: Sequence[Sequence
 
 
 def _with_moves(circuit: Circuit, moves: Sequence[Sequence[int]]) -> Circuit:
-    """The circuit with these moves, by role and index, alone in its move sets."""
+    """The circuit with these moves alone, by role and index: no move set holds another."""
     pool, outputs = deepcopy(circuit.pool), circuit.outputs
     places = [np.full(n, -1, np.int32) for n in pool.moves.tolist()]
     for place, some in zip(places, moves, strict=True):
