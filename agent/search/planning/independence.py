@@ -13,46 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.planning.gate_lists import FALSE, OPEN, TRUE, Gate, GateLists, evaluate, new_slots
+from agent.search.planning.gate_lists import GateLists
 from agent.search.tree.clock import clock_fluents
+from games.gdl.circuit.ternary import OPEN, Values, of_literals, reachable, simulate
 from games.gdl.running.batches import facts_in
-from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 from games.gdl.running.machine import CircuitMachine
-
-_REACHABILITY_GATES = 3_000_000
-"""Most gates to evaluate in order to find what can change; beyond them everything may."""
-
-
-@dataclass(frozen=True)
-class Reachable:
-    """Possible truth in the states reachable from one, over-estimated."""
-
-    fluents: list[int]
-    """Per fluent, its truth value in all of them, or OPEN."""
-    moves: list[int]
-    """Moves that may be legal in any of them."""
-
-
-def reachable(circuit: GateLists, state: list[int]) -> Reachable:
-    """The states reachable from a state (0 or 1 per fluent)."""
-    values = list(state)
-    gates = sum(len(block.gates) for block in circuit.legal + circuit.next)
-    for _ in range(max(2, _REACHABILITY_GATES // max(gates, 1))):
-        slots = new_slots(circuit.n_slots, values)
-        evaluate(circuit.legal, slots)
-        moves = [m for m in range(circuit.n_moves) if slots[circuit.legal_slot[m]] != FALSE]
-        members = [0] * circuit.n_sets
-        for m in moves:
-            for s in circuit.sets_of[m]:
-                members[s] += 1
-        for s, count in enumerate(members):
-            slots[circuit.first_set + s] = FALSE if count == 0 else TRUE if count == len(moves) else OPEN
-        evaluate(circuit.next, slots)
-        joined = [v if slots[s] == v else OPEN for v, s in zip(values, circuit.next_slot, strict=True)]
-        if joined == values:
-            return Reachable(values, moves)
-        values = joined
-    return Reachable([OPEN] * circuit.n_fluents, list(range(circuit.n_moves)))
 
 
 @dataclass(frozen=True)
@@ -76,9 +41,9 @@ class Independence:
         )
 
 
-def find_independence(machine: CircuitMachine, circuit: GateLists, within: Reachable) -> Independence | None:
-    """The independence of moves in the reachable states; None where moves depend on the number of moves made."""
-    return _Analysis(machine, circuit, within).result()
+def find_independence(machine: CircuitMachine, lists: GateLists, state: NDArray[np.bool_]) -> Independence | None:
+    """The independence of moves from a state (bool[fluents]) on; None where some depend on the number of moves made."""
+    return _Analysis(machine, lists, reachable(lists.circuit, state, legally=True)).result()
 
 
 def bits(word: int) -> Iterator[int]:
@@ -90,170 +55,156 @@ def bits(word: int) -> Iterator[int]:
 
 
 class _Analysis:
-    def __init__(self, machine: CircuitMachine, circuit: GateLists, within: Reachable) -> None:
-        self._circuit = circuit
-        self._within = within
-        self._gate: dict[int, Gate] = {gate.out: gate for block in circuit.legal + circuit.next for gate in block.gates}
-        self._alive = self._implied(circuit.terminal_slot, FALSE)
-        """Values of slots while the match is not over."""
+    def __init__(self, machine: CircuitMachine, lists: GateLists, within: Values) -> None:
+        """`within` are the signals' values in reachable states."""
+        self._lists = lists
+        outputs = lists.circuit.outputs
+        self._pool = lists.circuit.pool
+        self._inputs = {gate.out >> 1: gate.inputs for program in (lists.legal, lists.next) for gate in program.gates}
+        """By gate."""
+        self._moves = np.flatnonzero(of_literals(outputs.legal, within) != 0).tolist()
+        """Moves that may be legal."""
+        self._open = [value == OPEN for value in within[1 : lists.n_fluents + 1]]
+        """Per fluent, whether it may change."""
+        self._alive = self._implied(lists.terminal, 0)
+        """Values of signals while the match is not over."""
         self._fluents, self._sets = self._supports()
         self._together = _together(machine)
         self._clock = clock_fluents(machine.programs)
-        self._constant = new_slots(circuit.n_slots, within.fluents)
-        evaluate(circuit.legal, self._constant)
-        evaluate(circuit.next, self._constant)
-        self._users: list[list[int]] = [[] for _ in range(circuit.n_sets)]
+        self._without = within.copy()
+        """Values while the match is not over, in a step without a move."""
+        self._without[list(self._alive)] = list(self._alive.values())
+        self._without[[literal >> 1 for literal in lists.sets]] = 0
+        self._open_gates = [self._open_cone(literal) for literal in lists.fluent_next]
+        self._users: list[list[int]] = [[] for _ in lists.sets]
         """Per move set, the open fluents, without clocks, whose next value depends on it."""
-        for f, slot in enumerate(circuit.next_slot):
-            if within.fluents[f] == OPEN and not self._clock[f]:
-                for s in bits(self._sets[slot]):
+        for f, literal in enumerate(lists.fluent_next):
+            if self._open[f] and not self._clock[f]:
+                for s in bits(self._sets[literal >> 1]):
                     self._users[s].append(f)
         self._changing: dict[tuple[int, int, tuple[int, ...]], bool] = {}
         """Results of `_changes`, by fluent, true move sets, and values."""
 
     def result(self) -> Independence | None:
-        circuit = self._circuit
-        clock = (self._clock & np.array([value == OPEN for value in self._within.fluents])).tolist()
+        clock = [is_open and bool(is_clock) for is_open, is_clock in zip(self._open, self._clock, strict=True)]
         clocks = sum(1 << f for f, is_clock in enumerate(clock) if is_clock)
-        no_move = {circuit.first_set + s: FALSE for s in range(circuit.n_sets)}
-        open_ones = [f for f, value in enumerate(self._within.fluents) if value == OPEN and not clock[f]]
-        restless = [f for f in open_ones if self._changes(f, no_move, 0, 0, self._values(f))]
+        open_ones = [f for f, is_open in enumerate(self._open) if is_open and not clock[f]]
+        restless = [f for f in open_ones if self._changes(f, {}, 0, 0, self._values(f))]
         """Fluents that change although no move names them."""
         affects: dict[int, int] = {}
         reads: dict[int, int] = {}
-        for m in self._within.moves:
+        for m in self._moves:
             affects[m], reads[m] = self._effects(m, restless)
             if reads[m] & clocks:
                 return None
         return Independence(clock, affects, reads)
 
     def _supports(self) -> tuple[list[int], list[int]]:
-        """Per slot, the open fluents and the move sets that it depends on while the match is not over."""
-        circuit = self._circuit
-        fluents, sets = [0] * circuit.n_slots, [0] * circuit.n_slots
-        for f, value in enumerate(self._within.fluents):
-            if value == OPEN:
-                fluents[FIRST_FLUENT + f] = 1 << f
-        for s in range(circuit.n_sets):
-            sets[circuit.first_set + s] = 1 << s
-        for block in circuit.legal + circuit.next:
-            changed = True
-            while changed:
-                changed = False
-                for out, _, inputs in block.gates:
-                    for i in () if out in self._alive else inputs:
-                        fluents[out] |= fluents[i]
-                        sets[out] |= sets[i]
-                for loop, definition in block.loops:
-                    if fluents[loop] != fluents[definition] or sets[loop] != sets[definition]:
-                        fluents[loop], sets[loop] = fluents[definition], sets[definition]
-                        changed = True
+        """Per signal, the open fluents and the move sets that it depends on while the match is not over."""
+        lists = self._lists
+        fluents, sets = [0] * (lists.n_literals // 2), [0] * (lists.n_literals // 2)
+        for f, is_open in enumerate(self._open):
+            if is_open:
+                fluents[f + 1] = 1 << f
+        for s, literal in enumerate(lists.sets):
+            sets[literal >> 1] = 1 << s
+        changed = True
+        while changed:
+            changed = False
+            for signal, inputs in self._inputs.items():
+                for i in () if signal in self._alive else inputs:
+                    fluents[signal] |= fluents[i >> 1]
+                    sets[signal] |= sets[i >> 1]
+            for loop, definition in (*lists.legal.loops, *lists.next.loops):
+                found = fluents[definition >> 1], sets[definition >> 1]
+                if (fluents[loop >> 1], sets[loop >> 1]) != found:
+                    fluents[loop >> 1], sets[loop >> 1] = found
+                    changed = True
         return fluents, sets
+
+    def _open_cone(self, literal: int) -> NDArray[np.int64]:
+        """The open gates that a literal depends on, in order."""
+        seen: set[int] = set()
+        stack = [literal >> 1]
+        while stack:
+            signal = stack.pop()
+            if signal in self._inputs and signal not in seen and self._without[signal] == OPEN:
+                seen.add(signal)
+                stack.extend(i >> 1 for i in self._inputs[signal])
+        return np.array(sorted(seen), np.int64)
 
     def _effects(self, move: int, restless: Iterable[int]) -> tuple[int, int]:
         """Fluents that a move affects and reads; restless ones change unless the move names them."""
-        circuit = self._circuit
-        given = self._implied(circuit.legal_slot[move], TRUE)
-        implied = {s - FIRST_FLUENT: v for s, v in given.items() if self._is_fluent(s)}
-        needed = [f for f, v in implied.items() if v == TRUE]
+        lists = self._lists
+        legal = lists.move_legal[move]
+        given = self._implied(legal, 1)
+        implied = {signal - 1: v for signal, v in given.items() if 1 <= signal <= lists.n_fluents}
+        needed = [f for f, v in implied.items() if v]
         fluents = sum(1 << f for f in implied)
-        sets = sum(1 << s for s in circuit.sets_of[move])
-        for s in circuit.sets_of[move]:
-            given[circuit.first_set + s] = TRUE
-        inside = set(circuit.sets_of[move])
+        sets = sum(1 << s for s in lists.sets_of[move])
+        given |= {lists.sets[s] >> 1: 1 for s in lists.sets_of[move]}
         possible: NDArray[np.bool_] | None = np.all(self._together[needed], axis=0) if needed else None
-        affects, reads = 0, self._fluents[circuit.legal_slot[move]]
-        named = {f for s in inside for f in self._users[s]}
+        affects, reads = 0, self._fluents[legal >> 1]
+        named = {f for s in lists.sets_of[move] for f in self._users[s]}
         for f in restless:
             if f not in named:
                 affects |= 1 << f
-                reads |= self._fluents[circuit.next_slot[f]]
+                reads |= self._fluents[lists.fluent_next[f] >> 1]
         for f in named:
             values = self._values(f)
-            if FIRST_FLUENT + f in given:
-                values = (given[FIRST_FLUENT + f],)
+            if f in implied:
+                values = (implied[f],)
             elif possible is not None and not possible[f]:
-                values = (FALSE,)
+                values = (0,)
             if self._changes(f, given, fluents, sets, values):
                 affects |= 1 << f
-                reads |= self._fluents[circuit.next_slot[f]]
+                reads |= self._fluents[lists.fluent_next[f] >> 1]
         return affects, reads | affects
 
     def _values(self, fluent: int) -> tuple[int, ...]:
         """A fluent's possible values while the match is not over."""
-        value = self._alive.get(FIRST_FLUENT + fluent)
-        return (FALSE, TRUE) if value is None else (value,)
+        value = self._alive.get(fluent + 1)
+        return (0, 1) if value is None else (value,)
 
-    def _is_fluent(self, slot: int) -> bool:
-        return FIRST_FLUENT <= slot < FIRST_FLUENT + self._circuit.n_fluents
-
-    def _implied(self, slot: int, value: int) -> dict[int, int]:
-        """Values of slots that follow from this slot's value, gate by gate."""
+    def _implied(self, literal: int, value: int) -> dict[int, int]:
+        """Values of signals that follow from this literal's value, gate by gate."""
         values: dict[int, int] = {}
-        stack = [(slot, value)]
+        stack = [(literal, value)]
         while stack:
             at, value = stack.pop()
-            if at in values or at in (SLOT_TRUE, SLOT_FALSE):
+            signal, value = at >> 1, value ^ (at & 1)
+            if signal in values or signal == 0:
                 continue
-            values[at] = value
-            gate = self._gate.get(at)
-            if gate is None:
-                continue
-            inner = 1 - value if gate.flip else value
-            if inner == TRUE or len(gate.inputs) == 1:
-                stack.extend((i, inner) for i in gate.inputs)
+            values[signal] = value
+            if value:
+                stack.extend((i, 1) for i in self._inputs.get(signal, ()))
         return values
 
     def _changes(self, fluent: int, given: dict[int, int], fluents: int, sets: int, values: tuple[int, ...]) -> bool:
         """Whether a fluent with one of these values may have another one next.
 
-        `given` are the known slots, `fluents` the fluents among them, `sets` the move's sets.
+        `given` are the known signals, `fluents` the fluents among them, `sets` the move's sets.
         """
-        slot = self._circuit.next_slot[fluent]
-        alone = not self._fluents[slot] & fluents & ~(1 << fluent)
-        key = (fluent, self._sets[slot] & sets, values)
+        following = self._lists.fluent_next[fluent]
+        alone = not self._fluents[following >> 1] & fluents & ~(1 << fluent)
+        key = (fluent, self._sets[following >> 1] & sets, values)
         if alone and key in self._changing:
             return self._changing[key]
-        fluents |= 1 << fluent
+        gates = self._open_gates[fluent]
+        known = self._without.copy()
+        known[list(given)] = list(given.values())
         changing = False
         for value in values:
-            known = dict(given)
-            known[FIRST_FLUENT + fluent] = value
-            if self._value(slot, known, fluents) != value:
+            found = known.copy()
+            found[fluent + 1] = value
+            simulate(self._pool.start, self._pool.size, self._pool.items, gates[known[gates] == OPEN], found)
+            result = found[following >> 1]
+            if result == OPEN or result ^ (following & 1) != value:
                 changing = True
                 break
         if alone:
             self._changing[key] = changing
         return changing
-
-    def _value(self, slot: int, known: dict[int, int], fluents: int) -> int:
-        """The truth value of a slot, given the `known` slots, which include these fluents.
-
-        Unknown move sets are false, cyclic components open.
-        """
-        value = known.get(slot, self._alive.get(slot))
-        if value is not None:
-            return value
-        if not (self._sets[slot] or self._fluents[slot] & fluents):
-            return self._constant[slot]
-        value = self._constant[slot]
-        first_set = self._circuit.first_set
-        if first_set <= slot < first_set + self._circuit.n_sets:
-            value = FALSE
-        elif value == OPEN and (gate := self._gate.get(slot)) is not None:
-            known[slot] = OPEN
-            value = TRUE
-            for i in gate.inputs:
-                found = self._value(i, known, fluents)
-                if found == FALSE:
-                    value = FALSE
-                    break
-                if found == OPEN:
-                    value = OPEN
-            if gate.flip and value != OPEN:
-                value = 1 - value
-        known[slot] = value
-        return value
 
 
 def _together(machine: CircuitMachine) -> NDArray[np.bool_]:

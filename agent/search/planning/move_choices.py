@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from agent.search.planning.gate_lists import Gate, GateLists
-from games.gdl.running.layout import SLOT_TRUE
+from games.gdl.circuit.pool import TRUE
 
 
 class Option(NamedTuple):
@@ -20,7 +20,7 @@ class Option(NamedTuple):
 
     marks: frozenset[int]
     conditions: list[int]
-    """Slots of the legal program: the option is legal where all of them hold."""
+    """Literals of the circuit: the option is legal where all of them hold."""
     sets: list[int]
     """Its move sets, numbered from 0; no other choice has them."""
 
@@ -43,18 +43,19 @@ class MoveChoices(NamedTuple):
 
 def find_choices(circuit: GateLists) -> MoveChoices:
     """The smallest choices that make up the moves; one choice between the moves where these do not divide."""
-    gates = {gate.out: gate for block in circuit.legal for gate in block.gates if not gate.flip}
-    # Move sets are marks by their numbers, slots s by -1 - s.
-    conditions = {slot: [-1 - s for s in _conditions(slot, gates)] for slot in set(circuit.legal_slot)}
+    gates = {gate.out: gate for gate in circuit.legal.gates}
+    # Move sets are marks by their numbers, literals l by -1 - l.
+    conditions = {legal: [-1 - c for c in _conditions(legal, gates)] for legal in set(circuit.move_legal)}
     every = [
-        frozenset(conditions[slot]).union(sets) for slot, sets in zip(circuit.legal_slot, circuit.sets_of, strict=True)
+        frozenset(conditions[legal]).union(sets)
+        for legal, sets in zip(circuit.move_legal, circuit.sets_of, strict=True)
     ]
     moves = {marks: m for m, marks in enumerate(every)}
     groups = _dependent_marks(moves)
     found = [list(dict.fromkeys(marks & group for marks in moves)) for group in groups]
     if sum(len(some) > 1 for some in found) < 2 or prod(map(len, found)) != len(moves):
         options = [
-            Option(*one) for one in zip(every, ([slot] for slot in circuit.legal_slot), circuit.sets_of, strict=True)
+            Option(*one) for one in zip(every, ([legal] for legal in circuit.move_legal), circuit.sets_of, strict=True)
         ]
         return MoveChoices(options, [list(range(len(options)))], moves)
     options, choices = [], []
@@ -67,14 +68,14 @@ def find_choices(circuit: GateLists) -> MoveChoices:
     return MoveChoices(options, choices, moves)
 
 
-def _conditions(slot: int, gates: dict[int, Gate]) -> set[int]:
-    """The slots whose conjunction a slot is; `gates` are the AND gates by their outputs."""
+def _conditions(literal: int, gates: dict[int, Gate]) -> set[int]:
+    """The literals whose conjunction a literal is; `gates` are the gates by their outputs."""
     found: set[int] = set()
     seen: set[int] = set()
-    stack = [slot]
+    stack = [literal]
     while stack:
         at = stack.pop()
-        if at in seen or at == SLOT_TRUE:
+        if at in seen or at == TRUE:
             continue
         seen.add(at)
         if at in gates:

@@ -15,16 +15,13 @@ import numpy as np
 
 from agent.search.planning.formula import FALSE, Formula, Literal
 from agent.search.planning.gate_lists import read_circuit
-from agent.search.planning.independence import Independence, find_independence, reachable
+from agent.search.planning.independence import Independence, find_independence
 from agent.search.planning.move_choices import find_choices
 from agent.search.planning.plan import Bound, Findings, Known, Plan
 from agent.search.planning.unrolling import Parallel, Sequential, Unrolling
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, points
-
-MOST_GATE_INPUTS = 150_000
-"""Size of the largest circuit to unroll: one step of a larger one would take seconds."""
 
 MOST_LITERALS = 3_000_000
 """Largest size of all formulas together: about a gigabyte."""
@@ -185,8 +182,10 @@ class Planner:
     """Finds plans by solving formulas."""
 
     def __init__(self, machine: CircuitMachine) -> None:
+        """The machine's circuit must have been kept."""
+        assert machine.game.circuit is not None
         self._machine = machine
-        self._circuit = read_circuit(machine)
+        self._circuit = read_circuit(machine.game.circuit)
         self._choices = find_choices(self._circuit)
         self._goals = sorted(set(self._circuit.goal_value))
 
@@ -242,11 +241,10 @@ class Planner:
         ways = [_Way(lambda: Sequential(circuit, fluents, choices), exact=True)]
         if len(choices.choices) > 1 and circuit.n_moves > MOST_DIVIDED_MOVES:
             return ways
-        within = reachable(circuit, fluents)
-        independence = find_independence(machine, circuit, within)
+        independence = find_independence(machine, circuit, np.array(fluents, np.bool_))
         if independence is not None and independence.independent_pairs() > 0:
             clocks = self._clocks(state, independence)
-            ways.insert(0, _Way(lambda: Parallel(circuit, fluents, within, independence, clocks), exact=False))
+            ways.insert(0, _Way(lambda: Parallel(circuit, fluents, independence, clocks), exact=False))
         return ways
 
     def _fluents(self, state: State) -> list[int]:

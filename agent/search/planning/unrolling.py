@@ -11,10 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
 from agent.search.planning.formula import FALSE, TRUE, Formula, Literal
-from agent.search.planning.gate_lists import Block, GateLists
-from agent.search.planning.independence import Independence, Reachable, bits
+from agent.search.planning.gate_lists import GateLists, Program, fluent_literal
+from agent.search.planning.independence import Independence, bits
 from agent.search.planning.move_choices import MoveChoices
-from games.gdl.running.layout import FIRST_FLUENT, SLOT_FALSE, SLOT_TRUE
 
 
 class Unrolling(ABC):
@@ -39,30 +38,20 @@ class Unrolling(ABC):
     def ends(self) -> dict[int, Literal]:
         """Per goal value, whether it holds at the end of the match. To be called once, after all steps."""
 
-    def _state_slots(self, n_slots: int) -> list[Literal]:
-        slots = [FALSE] * n_slots
-        slots[SLOT_TRUE], slots[SLOT_FALSE] = TRUE, FALSE
-        slots[FIRST_FLUENT : FIRST_FLUENT + len(self._fluents)] = self._fluents
-        return slots
+    def _after(self, program: Program) -> list[Literal]:
+        """The values of the circuit's literals after a program in the present state."""
+        values = [TRUE, FALSE, *[FALSE] * (self._circuit.n_literals - 2)]
+        for fluent, literal in enumerate(self._fluents):
+            set_value(values, fluent_literal(fluent), literal)
+        unroll(self.formula, program, values)
+        return values
 
-    def _legal_slots(self) -> list[Literal]:
-        """The slots after the legal program."""
-        slots = self._state_slots(self._circuit.n_slots)
-        unroll(self.formula, self._circuit.legal, slots)
-        return slots
-
-    def _goal_slots(self) -> list[Literal]:
-        """The slots after the goal program."""
-        slots = self._state_slots(self._circuit.n_goal_slots)
-        unroll(self.formula, self._circuit.goal, slots)
-        return slots
-
-    def _goals(self, slots: list[Literal]) -> dict[int, Literal]:
-        """Per goal value, whether it holds with these goal slots."""
+    def _goals(self, values: list[Literal]) -> dict[int, Literal]:
+        """Per goal, whether it holds, by the values after the goal program."""
         holds: dict[int, list[Literal]] = {}
-        for value, slot in zip(self._circuit.goal_value, self._circuit.goal_slot, strict=True):
-            holds.setdefault(value, []).append(slots[slot])
-        return {value: self.formula.any_of(literals) for value, literals in holds.items()}
+        for goal, literal in zip(self._circuit.goal_value, self._circuit.goal_holds, strict=True):
+            holds.setdefault(goal, []).append(values[literal])
+        return {goal: self.formula.any_of(literals) for goal, literals in holds.items()}
 
 
 class Sequential(Unrolling):
@@ -72,13 +61,13 @@ class Sequential(Unrolling):
         super().__init__(circuit, state)
         self.moves_taken = choices.move_of
         self._choices = choices
-        self._slots = self._legal_slots()
+        self._values = self._after(circuit.legal)
         self._over: list[tuple[Literal, list[Literal]]] = []
         """Per step, whether the match is over, and the fluents."""
 
     def extend(self) -> bool:
-        circuit, formula, slots = self._circuit, self.formula, self._slots
-        over = slots[circuit.terminal_slot]
+        circuit, formula, values = self._circuit, self.formula, self._values
+        over = values[circuit.terminal]
         self._over.append((over, self._fluents))
         if over == TRUE:
             return False
@@ -88,7 +77,8 @@ class Sequential(Unrolling):
             return False
         self.steps.append({})
         # Sets without an option stay empty.
-        slots[circuit.first_set : circuit.first_set + circuit.n_sets] = [FALSE] * circuit.n_sets
+        for s in circuit.sets:
+            set_value(values, s, FALSE)
         for some in legal:
             if len(some) == 1:
                 # Drops "if it is legal": a plan that goes wrong here fails when it is tried out.
@@ -106,21 +96,21 @@ class Sequential(Unrolling):
                     members.setdefault(s, []).append(literal)
             for s, literals in sorted(members.items()):
                 all_options = len(literals) == len(taken)
-                slots[circuit.first_set + s] = TRUE if all_options else formula.any_of(literals)
-        unroll(formula, circuit.next, slots)
-        self._fluents = [slots[slot] for slot in circuit.next_slot]
-        self._slots = self._legal_slots()
+                set_value(values, circuit.sets[s], TRUE if all_options else formula.any_of(literals))
+        unroll(formula, circuit.next, values)
+        self._fluents = [values[literal] for literal in circuit.fluent_next]
+        self._values = self._after(circuit.legal)
         return True
 
     def _legal(self, choice: Iterable[int]) -> dict[int, Literal]:
         """The options of a choice that may be legal, and whether they are."""
-        options = self._choices.options
-        legal = {o: self.formula.all_of(self._slots[slot] for slot in options[o].conditions) for o in choice}
+        options, values = self._choices.options, self._values
+        legal = {o: self.formula.all_of(values[literal] for literal in options[o].conditions) for o in choice}
         return {option: literal for option, literal in legal.items() if literal != FALSE}
 
     def ends(self) -> dict[int, Literal]:
         if len(self._over) == len(self.steps):
-            self._over.append((self._slots[self._circuit.terminal_slot], self._fluents))
+            self._over.append((self._values[self._circuit.terminal], self._fluents))
         formula = self.formula
         ends: dict[int, list[Literal]] = {}
         before = FALSE
@@ -129,10 +119,10 @@ class Sequential(Unrolling):
                 continue
             self._fluents = fluents
             first = formula.all_of((over, -before))
-            for value, literal in self._goals(self._goal_slots()).items():
-                ends.setdefault(value, []).append(formula.all_of((first, literal)))
+            for goal, literal in self._goals(self._after(self._circuit.goal)).items():
+                ends.setdefault(goal, []).append(formula.all_of((first, literal)))
             before = formula.any_of((before, over))
-        return {value: formula.any_of(literals) for value, literals in ends.items()}
+        return {goal: formula.any_of(literals) for goal, literals in ends.items()}
 
 
 class Parallel(Unrolling):
@@ -142,36 +132,33 @@ class Parallel(Unrolling):
         self,
         circuit: GateLists,
         state: Sequence[int],
-        within: Reachable,
         independence: Independence,
         clocks: Sequence[Sequence[int]],
     ) -> None:
         super().__init__(circuit, state)
         # Each option is a move.
         self.moves_taken = list
-        self._within = within
         self._independence = independence
         self._clocks = clocks
         self._affecting: list[list[int]] = [[] for _ in range(circuit.n_fluents)]
         self._reading: list[list[int]] = [[] for _ in range(circuit.n_fluents)]
-        for m in within.moves:
+        self._members: list[list[int]] = [[] for _ in circuit.sets]
+        for m in independence.affects:
             for f in bits(independence.affects[m]):
                 self._affecting[f].append(m)
             for f in bits(independence.reads[m]):
                 self._reading[f].append(m)
-        self._members: list[list[int]] = [[] for _ in range(circuit.n_sets)]
-        for m in within.moves:
             for s in circuit.sets_of[m]:
                 self._members[s].append(m)
         self._by_cone = _cones(circuit)
 
     def extend(self) -> bool:
         circuit, formula = self._circuit, self.formula
-        slots = self._legal_slots()
-        over = slots[circuit.terminal_slot]
+        values = self._after(circuit.legal)
+        over = values[circuit.terminal]
         made: dict[int, Literal] = {}
-        for m in self._within.moves:
-            literal = formula.choice(formula.all_of((slots[circuit.legal_slot[m]], -over)))
+        for m in self._independence.affects:
+            literal = formula.choice(formula.all_of((values[circuit.move_legal[m]], -over)))
             if literal != FALSE:
                 made[m] = literal
         self.steps.append(made)
@@ -185,75 +172,70 @@ class Parallel(Unrolling):
             for m in self._reading[f]:
                 if m in made and not self._independence.affects[m] >> f & 1:
                     formula.forbid((changed, made[m]))
-            following[f] = formula.either(changed, self._next_of(f, slots, made, set(writers)), self._fluents[f])
+            following[f] = formula.either(changed, self._next_of(f, values, made, set(writers)), self._fluents[f])
         self._fluents = following
         return True
 
-    def _next_of(self, fluent: int, slots: list[Literal], made: dict[int, Literal], writers: set[int]) -> Literal:
+    def _next_of(self, fluent: int, values: list[Literal], made: dict[int, Literal], writers: set[int]) -> Literal:
         """The fluent's next value where one of the writers is made; only writers count in move sets."""
-        own = list(slots)
-        sets, blocks = self._by_cone[fluent]
+        own = list(values)
+        sets, program = self._by_cone[fluent]
         for s in sets:
             inside = [m for m in self._members[s] if m in writers]
             whole = len(inside) == len(writers)
-            own[self._circuit.first_set + s] = TRUE if whole else self.formula.any_of([made[m] for m in inside])
-        unroll(self.formula, blocks, own)
-        return own[self._circuit.next_slot[fluent]]
+            literal = TRUE if whole else self.formula.any_of([made[m] for m in inside])
+            set_value(own, self._circuit.sets[s], literal)
+        unroll(self.formula, program, own)
+        return own[self._circuit.fluent_next[fluent]]
 
     def ends(self) -> dict[int, Literal]:
         circuit, formula = self._circuit, self.formula
         clock = [f for f, is_clock in enumerate(self._independence.clock) if is_clock]
-        slots, goal_slots = self._legal_slots(), self._goal_slots()
+        values, goal_values = self._after(circuit.legal), self._after(circuit.goal)
         # All else is the same for every number of moves.
         timed, timed_goals = (_depending(program, clock) for program in (circuit.legal, circuit.goal))
         counts: dict[int, dict[Literal, list[int]]] = {}
-        """Per goal value, conditions at the end, with the numbers of moves for which they suffice."""
-        for count, values in enumerate(self._clocks):
+        """Per goal, conditions at the end, with the numbers of moves for which they suffice."""
+        for count, fluents in enumerate(self._clocks):
             for f in clock:
-                slots[FIRST_FLUENT + f] = goal_slots[FIRST_FLUENT + f] = TRUE if values[f] else FALSE
-            unroll(formula, timed, slots)
-            unroll(formula, timed_goals, goal_slots)
-            over = slots[circuit.terminal_slot]
-            for value, literal in self._goals(goal_slots).items():
+                for some in (values, goal_values):
+                    set_value(some, fluent_literal(f), TRUE if fluents[f] else FALSE)
+            unroll(formula, timed, values)
+            unroll(formula, timed_goals, goal_values)
+            over = values[circuit.terminal]
+            for goal, literal in self._goals(goal_values).items():
                 end = formula.all_of((over, literal))
                 if end != FALSE:
-                    counts.setdefault(value, {}).setdefault(end, []).append(count)
+                    counts.setdefault(goal, {}).setdefault(end, []).append(count)
             if over == TRUE:
                 break
         if not clock:
             # The number of moves does not matter.
-            return {value: formula.any_of(ends) for value, ends in counts.items()}
+            return {goal: formula.any_of(ends) for goal, ends in counts.items()}
         moves = [literal for made in self.steps for literal in made.values()]
 
         def within(first: int, last: int) -> Literal:
             return formula.all_of((formula.at_least(first, moves), -formula.at_least(last + 1, moves)))
 
         return {
-            value: formula.any_of(
+            goal: formula.any_of(
                 formula.all_of((end, formula.any_of([within(*span) for span in _spans(numbers)])))
                 for end, numbers in ends.items()
             )
-            for value, ends in counts.items()
+            for goal, ends in counts.items()
         }
 
 
-def _depending(program: list[Block], fluents: Iterable[int]) -> list[Block]:
-    """The gates of a program that depend on these fluents; of cyclic components all, if any does."""
-    dependent = {FIRST_FLUENT + f for f in fluents}
-    blocks = []
-    for block in program:
-        gates = []
-        for gate in block.gates:
-            if not dependent.isdisjoint(gate.inputs):
-                dependent.add(gate.out)
-                gates.append(gate)
-        if gates and block.loops:
-            gates = block.gates
-            dependent.update(gate.out for gate in gates)
-            dependent.update(loop for loop, _ in block.loops)
-        if gates:
-            blocks.append(Block(gates, block.loops))
-    return blocks
+def _depending(program: Program, fluents: Iterable[int]) -> Program:
+    """The part of a program that depends on these fluents."""
+    dependent = {fluent_literal(f) >> 1 for f in fluents}
+    size = -1
+    while len(dependent) != size:
+        size = len(dependent)
+        dependent.update(out >> 1 for out, inputs, _ in program.gates if any(i >> 1 in dependent for i in inputs))
+        dependent.update(loop >> 1 for loop, definition in program.loops if definition >> 1 in dependent)
+    gates = [gate for gate in program.gates if gate.out >> 1 in dependent]
+    return Program(gates, [(loop, definition) for loop, definition in program.loops if loop >> 1 in dependent])
 
 
 def _spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
@@ -267,87 +249,60 @@ def _spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return spans
 
 
-def _cones(circuit: GateLists) -> list[tuple[list[int], list[Block]]]:
-    """Per fluent, the move sets and the blocks of the next program that its next value depends on."""
-    of_slot: dict[int, tuple[int, int]] = {}
-    for b, block in enumerate(circuit.next):
-        for g, gate in enumerate(block.gates):
-            of_slot[gate.out] = (b, g)
-        for loop, _ in block.loops:
-            of_slot[loop] = (b, -1)
+def _cones(circuit: GateLists) -> list[tuple[list[int], Program]]:
+    """Per fluent, the move sets and the part of the next program that its next value depends on."""
+    sets = {literal >> 1: s for s, literal in enumerate(circuit.sets)}
+    gates = {gate.out >> 1: gate for gate in circuit.next.gates}
+    loops = {loop >> 1: (loop, definition) for loop, definition in circuit.next.loops}
     result = []
-    for slot in circuit.next_slot:
-        sets: set[int] = set()
-        gates: dict[int, set[int]] = {}
-        stack = [slot]
-        seen = {slot}
+    for literal in circuit.fluent_next:
+        seen: set[int] = set()
+        stack = [literal]
         while stack:
-            at = stack.pop()
-            if circuit.first_set <= at < circuit.first_set + circuit.n_sets:
-                sets.add(at - circuit.first_set)
+            signal = stack.pop() >> 1
+            if signal in seen:
                 continue
-            if at not in of_slot:
-                continue
-            b, g = of_slot[at]
-            block = circuit.next[b]
-            inputs: list[int] = []
-            if block.loops:
-                if b not in gates:
-                    gates[b] = set(range(len(block.gates)))
-                    inputs = [i for gate in block.gates for i in gate.inputs] + [slot for _, slot in block.loops]
-            else:
-                gates.setdefault(b, set()).add(g)
-                inputs = list(block.gates[g].inputs)
-            for i in inputs:
-                if i not in seen:
-                    seen.add(i)
-                    stack.append(i)
-        blocks = [
-            Block([circuit.next[b].gates[g] for g in sorted(members)], circuit.next[b].loops)
-            for b, members in sorted(gates.items())
-        ]
-        result.append((sorted(sets), blocks))
+            seen.add(signal)
+            if signal in gates:
+                stack.extend(gates[signal].inputs)
+            elif signal in loops:
+                stack.append(loops[signal][1])
+        order = sorted(seen)
+        program = Program([gates[s] for s in order if s in gates], [loops[s] for s in order if s in loops])
+        result.append(([sets[s] for s in order if s in sets], program))
     return result
 
 
-def unroll(formula: Formula, blocks: list[Block], slots: list[Literal]) -> None:
-    """Fills the slots of a program with literals of a formula."""
-    all_of: Callable[[Iterable[Literal]], Literal] = formula.all_of
-    for block in blocks:
-        if block.loops:
-            _unroll_cycle(formula, block, slots)
-            continue
-        for out, flip, inputs in block.gates:
-            literal = all_of([slots[i] for i in inputs])
-            slots[out] = -literal if flip else literal
+def set_value(values: list[Literal], literal: int, value: Literal) -> None:
+    """Sets the value of a positive literal of the circuit, and that of its negation."""
+    values[literal], values[literal + 1] = value, -value
 
 
-def _unroll_cycle(formula: Formula, block: Block, slots: list[Literal]) -> None:
-    """`unroll` for a cyclic component, by atoms with their least solution.
+def unroll(formula: Formula, program: Program, values: list[Literal]) -> None:
+    """Fills the values of a program's gates with literals of a formula.
 
-    Their definitions must not go through negation: an AND of negations becomes the negation of an atom defined by
-    alternatives.
+    Positive cycles become atoms with their least solution. Their definitions must not go through negation: an AND of
+    negations becomes the negation of an atom defined by alternatives.
     """
-    inner: set[int] = set()
-    """Slots that depend on the signals of the cycle."""
-    for loop, _ in block.loops:
-        slots[loop] = formula.atom()
-        inner.add(loop)
-    for out, flip, inputs in block.gates:
-        literals = [slots[i] for i in inputs]
-        dependent = [slots[i] for i in inputs if i in inner]
+    all_of = formula.all_of
+    inner = {loop >> 1 for loop, _ in program.loops}
+    """Signals that depend on a cycle."""
+    for loop, _ in program.loops:
+        set_value(values, loop, formula.atom())
+    for out, inputs, cyclic in program.gates:
+        literals = [values[i] for i in inputs]
+        dependent = [values[i] for i in inputs if i >> 1 in inner] if cyclic else ()
         if not dependent or FALSE in literals:
-            literal = formula.all_of(literals)
+            value = all_of(literals)
         else:
-            inner.add(out)
-            atom = formula.atom()
+            inner.add(out >> 1)
+            value = formula.atom()
             if dependent[0] > 0:
-                formula.define(atom, literals)
-                literal = atom
+                formula.define(value, literals)
             else:
                 for each in literals:
-                    formula.define(atom, (-each,))
-                literal = -atom
-        slots[out] = -literal if flip else literal
-    for loop, definition in block.loops:
-        formula.define(slots[loop], (slots[definition],))
+                    formula.define(value, (-each,))
+                value = -value
+        values[out], values[out + 1] = value, -value
+    for loop, definition in program.loops:
+        formula.define(values[loop], (values[definition],))

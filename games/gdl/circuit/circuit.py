@@ -1,7 +1,7 @@
 """From a ground program to a boolean circuit: legal moves, terminal, goals and next facts over one pool of signals.
 
-Stages: gates from rules (`gates`); fluents that never change become constants (`sweep`); gates with a single reader are
-merged into it (`rebuild`). For the kernels, pairs of literals that many gates share are factored out (`factor`).
+Stages: gates from rules (`gates`); fluents that never change become constants (`ternary`); gates with a single reader
+are merged into it (`rebuild`). For the kernels, pairs of literals that many gates share are factored out (`factor`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from games.gdl.circuit.gates import build_gates
 from games.gdl.circuit.outputs import Outputs
 from games.gdl.circuit.pool import FALSE, TRUE, Pool
 from games.gdl.circuit.rebuild import rebuild
-from games.gdl.circuit.sweep import constant_fluents
+from games.gdl.circuit.ternary import OPEN, reachable
 from games.gdl.grounding.ground import GroundProgram
 from games.machine import Term
 
@@ -49,18 +49,21 @@ def build_circuit(program: GroundProgram, *, idle: bool = True, swept: bool = Tr
     n_fluents = len(program.fluents)
     initial = np.zeros(n_fluents, np.bool_)
     initial[program.initial] = True
-    constant = constant_fluents(pool, outputs, initial) if swept else np.zeros(n_fluents, np.bool_)
     whole = Circuit(
         roles=program.roles,
         fluents=program.fluents,
-        always=[program.fluents[i] for i in np.flatnonzero(constant & initial)],
+        always=[],
         initial=initial,
         moves=program.moves,
         goals=[[value for value, _ in values] for values in program.goals],
         pool=pool,
         outputs=outputs,
     )
-    return keeping(whole, ~constant)
+    if not swept:
+        return keeping(whole, np.ones(n_fluents, np.bool_))
+    constant = reachable(whole, initial, legally=False)[1 : n_fluents + 1] != OPEN
+    always = [program.fluents[i] for i in np.flatnonzero(constant & initial)]
+    return keeping(replace(whole, always=always), ~constant)
 
 
 def keeping(circuit: Circuit, kept: NDArray[np.bool_]) -> Circuit:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
-from agent.search.planning.gate_lists import TRUE, evaluate, new_slots, read_circuit
+import numpy as np
+
+from agent.search.planning.gate_lists import read_circuit
 from agent.search.planning.move_choices import MoveChoices, find_choices
+from games.gdl.circuit.pool import GATE, N_SIGNALS
+from games.gdl.circuit.ternary import OPEN, of_literals, simulate
 from games.gdl.running.machine import CircuitMachine
 from tests.circuits import machine_of
 
@@ -32,20 +36,25 @@ PAIR = """
 
 
 def _choices(machine: CircuitMachine) -> MoveChoices:
-    return find_choices(read_circuit(machine))
+    assert machine.game.circuit is not None
+    return find_choices(read_circuit(machine.game.circuit))
 
 
 def test_each_piece_is_a_choice() -> None:
     """Legal in each state are all combinations of the legal options, also where pieces meet."""
     machine = machine_of(PAIR.format(condition=""))
-    circuit, found = read_circuit(machine), _choices(machine)
+    circuit, found = machine.game.circuit, _choices(machine)
+    assert circuit is not None
+    pool = circuit.pool
     assert [len(choice) for choice in found.choices] == [3, 3]
     for one, two in product(range(6), repeat=2):
         facts = [("at", "one", str(one)), ("at", "two", str(two)), ("step", "0")]
-        slots = new_slots(circuit.n_slots, [int(fact in facts) for fact in machine.game.fluents])
-        evaluate(circuit.legal, slots)
+        value = np.full(pool.counts[N_SIGNALS], OPEN, np.int8)
+        value[0] = 1
+        value[1 : len(circuit.fluents) + 1] = [fact in facts for fact in circuit.fluents]
+        simulate(pool.start, pool.size, pool.items, np.flatnonzero(pool.kind[: len(value)] == GATE), value)
         legal = [
-            [o for o in choice if all(slots[s] == TRUE for s in found.options[o].conditions)]
+            [o for o in choice if (of_literals(np.array(found.options[o].conditions, np.int32), value) == 1).all()]
             for choice in found.choices
         ]
         moves = {machine.game.moves[0][found.move_of(list(taken))[0]] for taken in product(*legal)}

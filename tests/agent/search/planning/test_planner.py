@@ -8,7 +8,7 @@ import pytest
 
 from agent.search.planning import formula
 from agent.search.planning.gate_lists import read_circuit
-from agent.search.planning.independence import find_independence, reachable
+from agent.search.planning.independence import Independence, find_independence
 from agent.search.planning.plan import Bound, Known, Plan
 from agent.search.planning.planner import Planner
 from games.gdl.running.machine import CircuitMachine
@@ -22,6 +22,15 @@ def _find(machine: CircuitMachine, state: State | None = None, known: int = -1) 
     planner = Planner(machine)
     state = machine.initial() if state is None else state
     return [finding for finding in planner.plans(state, Known(known), lambda: False) if finding is not None]
+
+
+def _independence(machine: CircuitMachine) -> Independence:
+    """The independence of moves from the first state on."""
+    circuit = machine.game.circuit
+    assert circuit is not None
+    found = find_independence(machine, read_circuit(circuit), circuit.initial)
+    assert found is not None
+    return found
 
 
 def _play(machine: CircuitMachine, plan: Plan, state: State | None = None) -> None:
@@ -126,7 +135,8 @@ def test_does_not_look_for_what_is_known(machine_of: Compile) -> None:
 def test_recursive_rules_need_a_reason(machine_of: Compile) -> None:
     """Bridges in a ring do not reach each other out of nothing: the only way is a, c, d, e."""
     machine = machine_of(BRIDGES)
-    assert read_circuit(machine).cyclic
+    assert machine.game.circuit is not None
+    assert len(machine.game.circuit.outputs.loop_signal)
     plan = _find(machine)[-1]
     assert isinstance(plan, Plan)
     assert plan.goal == 100
@@ -138,20 +148,14 @@ def test_recursive_rules_need_a_reason(machine_of: Compile) -> None:
 def test_moves_on_different_cells_are_independent(machine_of: Compile) -> None:
     """Two numbers in one cell exclude each other, all else can be done in any order."""
     machine = machine_of(latin_square(3))
-    circuit = read_circuit(machine)
-    within = reachable(circuit, [0] * circuit.n_fluents)
-    found = find_independence(machine, circuit, within)
-    assert found is not None
+    found = _independence(machine)
     assert found.independent_pairs() == 27 * 26 // 2 - 9 * 3
 
 
 def test_moves_of_a_walk_depend_on_each_other(machine_of: Compile) -> None:
     """The step counter is a clock; left and right both change the place."""
     machine = machine_of(WALK)
-    circuit = read_circuit(machine)
-    within = reachable(circuit, [int(value != 0) for value in machine.programs.initial])
-    found = find_independence(machine, circuit, within)
-    assert found is not None
+    found = _independence(machine)
     clock = {machine.game.fluents[f] for f, is_clock in enumerate(found.clock) if is_clock}
     assert clock == {("step", str(n)) for n in range(7)}
     assert found.independent_pairs() == 0
