@@ -171,6 +171,7 @@ class _Way:
         self._failures += 1
         if self._failures >= FAILED_TRIALS:
             self._whole = True
+            self._exact = False
             self._formulas.clear()
 
     def _leave(self, formula: _Formula) -> None:
@@ -270,20 +271,19 @@ class Planner:
         return states
 
     def _try_out(self, state: State, steps: Sequence[Sequence[int]]) -> Plan | None:
-        """Plays the moves, each step's in an order that works; None where no order does, or the match goes on."""
+        """Plays the moves up to the end, each step's in an order that works; None where no order does, or none ends."""
         machine = self._machine
         moves = machine.game.moves[0]
         played: list[int] = []
-        for number, step in enumerate(steps):
+        for step in steps:
             left = list(step)
-            last_step = not any(steps[number + 1 :])
             while left:
                 legal = set(machine.legal(state, 0))
                 for m in left:
                     if moves[m] not in legal:
                         continue
                     following = machine.next(state, (moves[m],))
-                    if not machine.terminal(following) or (last_step and len(left) == 1):
+                    if not machine.terminal(following) or len(left) == 1:
                         break
                 else:
                     return None

@@ -7,13 +7,14 @@ from itertools import islice
 import pytest
 
 from agent.search.planning import formula
+from agent.search.planning import planner as planning
 from agent.search.planning.gate_lists import read_circuit
 from agent.search.planning.independence import Independence, find_independence
 from agent.search.planning.plan import Bound, Known, Plan
 from agent.search.planning.planner import Planner
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
-from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, latin_square, locks, nonogram
+from tests.agent.search.planning.puzzles import BRIDGES, LOCK, WALK, counting, latin_square, locks, nonogram
 from tests.circuits import Compile
 
 
@@ -159,3 +160,22 @@ def test_moves_of_a_walk_depend_on_each_other(machine_of: Compile) -> None:
     clock = {machine.game.fluents[f] for f, is_clock in enumerate(found.clock) if is_clock}
     assert clock == {("step", str(n)) for n in range(7)}
     assert found.independent_pairs() == 0
+
+
+def test_moves_after_the_end_do_not_count(machine_of: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A formula leaves open what is done after the end: a plan is cut there, and not taken for a failure."""
+    machine = machine_of(WALK)
+    plan = _find(machine)[-1]
+    assert isinstance(plan, Plan)
+    trial = Planner._try_out
+    after = plan.moves[-1]
+    monkeypatch.setattr(Planner, "_try_out", lambda self, state, steps: trial(self, state, [*steps, [after], [after]]))
+    assert _find(machine)[-1] == plan
+
+
+def test_failed_plans_prove_nothing(machine_of: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formulas that are given up may have had too few steps for better goals."""
+    monkeypatch.setattr(Planner, "_try_out", lambda *_: None)
+    monkeypatch.setattr(planning, "FAILED_TRIALS", 1)
+    monkeypatch.setattr(planning, "ROUNDS_FOR_THE_BEST", 2)
+    assert _find(machine_of(counting(20))) == []
