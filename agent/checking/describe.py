@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent.boards.layout import Layout
-from agent.checking.insight import PROOF_SECONDS, proven_values, reached_by, stage_seconds
+from agent.checking.insight import PROOF_SECONDS, proven_values, reached_by
 from agent.checking.playouts import speed_of
 from agent.checking.sample_match import draw_sample, play_sample, sample_json
 from agent.checking.sampling import Sample, sample
@@ -89,8 +89,7 @@ def _insights(sheet: Sheet, machine: StateMachine, layout: Layout) -> dict[str, 
     if not isinstance(machine, CircuitMachine):
         return {}
     # Before the search, which has threads: this forks.
-    stages = stage_seconds(sheet.checked)
-    structure = structure_of(sheet.checked, layout)
+    structure = structure_of(machine.game.circuit, layout)
     reached = reached_by(machine)
     proven: dict[str, Any] = {}
     if not sheet.imperfect:
@@ -98,7 +97,7 @@ def _insights(sheet: Sheet, machine: StateMachine, layout: Layout) -> dict[str, 
         values = proven_values(machine)
         proven["proven_value"] = values and dict(zip(map(write, machine.roles), values, strict=True))
     return {
-        "stage_seconds": stages,
+        "stage_seconds": machine.game.stage_seconds,
         "reached": {
             "facts": reached.facts,
             "possible_facts": reached.possible_facts,

@@ -1,56 +1,21 @@
-"""Insight for authors of rulesheets: set-up time by stage, reach of random matches, winners of small games."""
+"""Insight for authors of rulesheets: reach of random matches, winners of small games."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 
 import numpy as np
 
 from agent.search.engine import Limit, consider
 from agent.search.tree.engine import TreeSearch
-from games.child_process import Bounds, ChildLostError, ChildProcess
-from games.gdl.circuit.circuit import build_circuit
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import CheckedRules
 from games.gdl.running.batches import facts_in
-from games.gdl.running.machine import CircuitMachine, compiled_game
-from games.machine import GameError, Term
-
-STAGES_BOUNDS = Bounds(cpu_seconds=60, memory_bytes=8 << 30)
+from games.gdl.running.machine import CircuitMachine
+from games.machine import Term
 
 PROOF_SECONDS = 1.0
 """Seconds of search for each role to prove the value of a small game."""
-
-
-def stage_seconds(checked: CheckedRules) -> dict[str, float] | None:
-    """Seconds of grounding, building the circuit and laying it out, without the rewritings that the agent tries.
-
-    None where they do not end within bounds.
-    """
-    child = ChildProcess(_stages, checked, bounds=STAGES_BOUNDS)
-    try:
-        seconds: dict[str, float] = child.receive()
-        return seconds
-    except (GameError, ChildLostError):
-        return None
-    finally:
-        child.end()
-
-
-def _stages(pipe: Connection, checked: CheckedRules) -> dict[str, float]:
-    times = [time.monotonic()]
-    program = ground(checked.rules, checked.roles)
-    times.append(time.monotonic())
-    circuit = build_circuit(program)
-    times.append(time.monotonic())
-    compiled_game(circuit)
-    times.append(time.monotonic())
-    names = ("grounding", "circuit", "layout")
-    return {name: round(end - begin, 4) for name, begin, end in zip(names, times, times[1:], strict=False)}
 
 
 @dataclass(frozen=True)

@@ -10,42 +10,36 @@ from typing import Any
 from agent.boards.layout import Layout
 from agent.checking.symmetries.finding import find_symmetries
 from agent.checking.symmetries.wording import Place, describe
+from agent.search.subgames.division import always_moving
 from agent.search.subgames.parts import Parts, find_parts
 from games.child_process import Bounds, ChildLostError, ChildProcess
-from games.gdl.circuit.circuit import Circuit, build_circuit
-from games.gdl.grounding.ground import ground
-from games.gdl.rules.check import CheckedRules
+from games.gdl.circuit.circuit import Circuit
 from games.gdl.rules.terms import term_text
 from games.machine import GameError, Term
 
 BOUNDS = Bounds(cpu_seconds=20, memory_bytes=8 << 30)
-"""Bounds of grounding and analysis."""
+"""Bounds of the analysis."""
 
 MOST_GENERATORS = 8
 MOST_PARTS = 12
 """Generators and parts described; of the others only the number is told."""
 
 
-def structure_of(checked: CheckedRules, layout: Layout) -> dict[str, object]:
+def structure_of(circuit: Circuit, layout: Layout) -> dict[str, object]:
     """`symmetries` and `parts` of a game as JSON data, if they are found within bounds.
 
-    `layout` knows columns and rows.
+    `layout` knows columns and rows. Symmetries of the circuit that play uses: rewriting the rules may have hidden some.
     """
-    names = place_names(layout)
-    # Rewritten rules ground faster, but may hide symmetries.
-    for variant in ("plain", "split"):
-        child = ChildProcess(_structure, checked, variant, names, bounds=BOUNDS)
-        found: dict[str, object] = {}
-        try:
-            found["symmetries"] = child.receive()
-            found["parts"] = child.receive()
-        except (GameError, ChildLostError):
-            pass
-        finally:
-            child.end()
-        if found:
-            return found
-    return {}
+    child = ChildProcess(_structure, circuit, place_names(layout), bounds=BOUNDS)
+    found: dict[str, object] = {}
+    try:
+        found["symmetries"] = child.receive()
+        found["parts"] = child.receive()
+    except (GameError, ChildLostError):
+        pass
+    finally:
+        child.end()
+    return found
 
 
 def place_names(layout: Layout) -> dict[Place, str]:
@@ -60,8 +54,8 @@ def place_names(layout: Layout) -> dict[Place, str]:
     return names
 
 
-def _structure(pipe: Connection, checked: CheckedRules, variant: str, names: Mapping[Place, str]) -> dict[str, object]:
-    circuit = build_circuit(ground(checked.rules, checked.roles, variant=variant), idle=False)
+def _structure(pipe: Connection, circuit: Circuit, names: Mapping[Place, str]) -> dict[str, object]:
+    circuit = always_moving(circuit)
     pipe.send(symmetries_json(circuit, names))
     return parts_json(find_parts(circuit), circuit)
 

@@ -320,14 +320,20 @@ def _compile(
     freeing: Question | None,
 ) -> CompiledGame:
     """The work of a child."""
+    times = [time.perf_counter()]
     # The collector would search millions of tuples, and the parent's objects, for cycles that are not there.
     gc.disable()
     if rewritten is None:
         rewritten = rewrite(checked.rules, variant)
     program = ground(rewritten, checked.roles, variant="plain")
     pipe.send(_GROUNDED)
+    times.append(time.perf_counter())
     circuit = build_circuit(program)
+    times.append(time.perf_counter())
     game = compiled_game(circuit)
+    times.append(time.perf_counter())
+    stages = zip(("grounding", "circuit", "layout"), np.diff(times).round(4).tolist(), strict=True)
+    game = replace(game, stage_seconds=dict(stages))
     if time.process_time() <= _LATE:
         game = replace(game, lean=_part(pipe, "the lean game", lambda: lean_game(circuit, game)))
 

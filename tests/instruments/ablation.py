@@ -23,6 +23,7 @@ from games import rulesheets
 from games.child_process import Bounds, ChildProcess
 from games.gdl import compile as compiling
 from games.gdl.circuit import circuit as circuits
+from games.gdl.circuit.ternary import OPEN
 from games.gdl.grounding import ground, rewrite
 from games.gdl.interpreter import codegen, extents, functions, inlining, linking, ordering
 from games.gdl.rules.check import CheckedRules
@@ -48,7 +49,7 @@ GROUNDING: dict[str, Patches] = {
     "preparing splits": [(rewrite, "_MOST_PREPARING", 0)],
     "moves apart": [(ground, "separate_moves", lambda rules, estimates: list(rules))],
     "unfolding": [(ground, "unfold_large", lambda rules, estimates: None)],
-    "constant fluents": [(circuits, "constant_fluents", lambda pool, outputs, initial: np.zeros(len(initial), bool))],
+    "constant fluents": [(circuits, "reachable", lambda circuit, *_, **__: np.full(len(circuit.pool.kind), OPEN))],
     "factors": [(circuits, "factor", lambda pool, outputs: pool)],
 }
 """Steps before the kernels, each with the patches that leave it out."""

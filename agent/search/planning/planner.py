@@ -23,6 +23,9 @@ from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State, points
 
+MOST_GATE_INPUTS = 150_000
+"""Size of the largest circuit to unroll: one step of a larger one would take seconds."""
+
 MOST_LITERALS = 3_000_000
 """Largest size of all formulas together: about a gigabyte."""
 
@@ -183,8 +186,6 @@ class Planner:
     """Finds plans by solving formulas."""
 
     def __init__(self, machine: CircuitMachine) -> None:
-        """The machine's circuit must have been kept."""
-        assert machine.game.circuit is not None
         self._machine = machine
         self._circuit = read_circuit(machine.game.circuit)
         self._choices = find_choices(self._circuit)

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from agent.search.planning.plan import NOTHING, Bound, Findings, Known, Plan
-from agent.search.planning.planner import Planner
+from agent.search.planning.planner import MOST_GATE_INPUTS, Planner
 from agent.search.planning.rollouts import Rollouts
 from games.child_process import Bounds, ChildLostError, ChildProcess
 from games.gdl.running.machine import CircuitMachine
@@ -147,7 +147,7 @@ def _listen(child: ChildProcess, owner: weakref.ref[PlannerProcess]) -> None:
 
 
 def _work(pipe: Connection, machine: CircuitMachine) -> None:
-    planner = Planner(machine) if machine.game.circuit is not None else None
+    planner = Planner(machine) if machine.game.edges <= MOST_GATE_INPUTS else None
     rollouts = Rollouts(machine)
     inbox = _Inbox(pipe)
     while True:

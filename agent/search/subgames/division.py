@@ -22,6 +22,8 @@ from games.machine import State, Term
 
 WAIT: Term = "(wait)"
 """A move that changes nothing, in parts. No rulesheet can spell it."""
+MOST_GATE_INPUTS = 50_000
+"""Size of the largest circuit to divide: a larger one takes a second."""
 MATCHES = 64
 """Most random matches that test the parts."""
 SHARE = 0.9
@@ -76,12 +78,9 @@ def find_subgames(machine: CircuitMachine) -> list[Subgame]:
     difference of the goals is the sum of the parts' differences. The idea: Cox, Schkufza, Madsen and Genesereth,
     "Factoring general games using propositional automata", 2009.
     """
-    circuit = machine.game.circuit
-    if len(machine.roles) != 2 or circuit is None:
+    if len(machine.roles) != 2 or machine.game.edges > MOST_GATE_INPUTS:
         return []
-    every = [range(len(moves)) for moves in circuit.moves]
-    # Simplified again: a role that always has a move in the parts never makes none.
-    circuit = keeping(_with_moves(circuit, every), np.ones(len(circuit.fluents), np.bool_))
+    circuit = always_moving(machine.game.circuit)
     found = find_parts(circuit)
     if len(found.parts) < 2:
         return []
@@ -160,6 +159,12 @@ def _restricted(circuit: Circuit, facts: Sequence[int], moves: Sequence[Sequence
     kept = np.zeros(len(circuit.fluents), np.bool_)
     kept[list(facts)] = True
     return keeping(replace(circuit, moves=waiting, pool=pool, outputs=outputs), kept)
+
+
+def always_moving(circuit: Circuit) -> Circuit:
+    """The circuit in which every role makes a move in each step: rules for making none are simplified away."""
+    every = [range(len(moves)) for moves in circuit.moves]
+    return keeping(_with_moves(circuit, every), np.ones(len(circuit.fluents), np.bool_))
 
 
 def _with_moves(circuit: Circuit, moves: Sequence[Sequence[int]]) -> Circuit:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -37,9 +37,6 @@ from games.machine import IllegalMoveError, State, StateMachine, Term, UnknownFa
 SAMPLED_MATCHES, SAMPLED_PLIES, SAMPLED_FACTS = 512, 400, 20_000_000
 """Most matches of `CircuitMachine.sample`, most plies of each, and most facts of all their positions."""
 
-MOST_KEPT = 50_000
-"""Most gate inputs of a game whose circuit is kept, a megabyte: who looks at it takes a second for more."""
-
 
 @dataclass(frozen=True)
 class CompiledGame:
@@ -55,8 +52,10 @@ class CompiledGame:
     goals: list[list[int]]
     """Goal values by role, ascending."""
     programs: CircuitPrograms
-    circuit: Circuit | None = None
-    """Where the programs come from, before it was factored; None where it is larger than `MOST_KEPT`."""
+    circuit: Circuit
+    """Where the programs come from, before it was factored."""
+    stage_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of grounding, circuit and layout, where they were measured."""
     freed: CompiledGame | None = None
     """The game in which every fact may hold at first, where it was asked for (see `games.native.midway`)."""
     lean: CompiledGame | None = None
@@ -71,8 +70,7 @@ class CompiledGame:
 def compiled_game(circuit: Circuit) -> CompiledGame:
     """Factors a circuit and lays it out for the kernels."""
     parts = circuit.roles, circuit.fluents, circuit.always, circuit.moves, circuit.goals
-    game = CompiledGame(*parts, lay_out(with_factors(circuit)))
-    return replace(game, circuit=circuit) if game.edges <= MOST_KEPT else game
+    return CompiledGame(*parts, lay_out(with_factors(circuit)), circuit)
 
 
 class PlayoutStatistics(NamedTuple):

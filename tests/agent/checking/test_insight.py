@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from agent.checking import insight, playouts
 from agent.checking.describe import describe
-from agent.checking.insight import proven_values, reached_by, stage_seconds
+from agent.checking.insight import proven_values, reached_by
 from agent.sheet import load
 from games.gdl.compile import compile_rules
-from games.gdl.rules.check import CheckedRules, check
+from games.gdl.rules.check import CheckedRules
 from games.gdl.running.machine import CircuitMachine
-from protocol.kif import read_rulesheet
 from tests.agent.lab.appraisal.sheets import sheet_of
 from tests.agent.playing.hidden_games import MONTY_HALL
 from tests.matches import rules_of
@@ -73,17 +71,11 @@ def test_large_games_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proven_values(machine) is None
 
 
-def test_stages(checked: CheckedRules, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of each stage is measured; None for a stage without an end."""
-    begun = time.monotonic()
-    seconds = stage_seconds(checked)
-    passed = time.monotonic() - begun
-    assert seconds is not None
+def test_stages(checked: CheckedRules) -> None:
+    """A compilation tells the time of each stage."""
+    seconds = compile_rules(checked).game.stage_seconds
     assert set(seconds) == {"grounding", "circuit", "layout"}
-    assert 0 < sum(seconds.values()) <= passed + 0.001
-    endless = check(read_rulesheet(LAMPS + "(<= (big (s ?x)) (big ?x)) (big 0) (<= (next (big ?x)) (big ?x))"))
-    monkeypatch.setattr(insight, "STAGES_BOUNDS", insight.Bounds(cpu_seconds=1, memory_bytes=8 << 30))
-    assert stage_seconds(endless) is None
+    assert all(value > 0 for value in seconds.values())
 
 
 def test_nothing_is_proven_where_information_is_imperfect(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from agent.boards.layout import Layout
 from agent.checking.sample_match import chosen, draw_sample, play_sample, sample_json
 from agent.checking.structure import part_lines, patterns, structure_of, symmetry_lines
 from agent.sheet import Sheet, load
+from games.gdl.compile import compile_rules
 from games.gdl.interpreter.machine import Interpreter
 from games.gdl.rules.check import check
 from games.machine import StateMachine
@@ -31,7 +32,7 @@ def layout(sheet: Sheet, machine: StateMachine) -> Layout:
 
 def test_symmetries_are_told_in_the_words_of_a_board(sheet: Sheet, layout: Layout) -> None:
     """Symmetries name rows and columns, or the first position that differs."""
-    found = structure_of(sheet.checked, layout)
+    found = structure_of(compile_rules(sheet.checked).game.circuit, layout)
     symmetries = found["symmetries"]
     assert isinstance(symmetries, dict)
     assert symmetries["order"] == 16

@@ -36,7 +36,6 @@ PAIR = """
 
 
 def _choices(machine: CircuitMachine) -> MoveChoices:
-    assert machine.game.circuit is not None
     return find_choices(read_circuit(machine.game.circuit))
 
 
@@ -44,7 +43,6 @@ def test_each_piece_is_a_choice() -> None:
     """Legal in each state are all combinations of the legal options, also where pieces meet."""
     machine = machine_of(PAIR.format(condition=""))
     circuit, found = machine.game.circuit, _choices(machine)
-    assert circuit is not None
     pool = circuit.pool
     assert [len(choice) for choice in found.choices] == [3, 3]
     for one, two in product(range(6), repeat=2):

@@ -28,7 +28,6 @@ def _find(machine: CircuitMachine, state: State | None = None, known: int = -1) 
 def _independence(machine: CircuitMachine) -> Independence:
     """The independence of moves from the first state on."""
     circuit = machine.game.circuit
-    assert circuit is not None
     found = find_independence(machine, read_circuit(circuit), circuit.initial)
     assert found is not None
     return found
@@ -136,7 +135,6 @@ def test_does_not_look_for_what_is_known(machine_of: Compile) -> None:
 def test_recursive_rules_need_a_reason(machine_of: Compile) -> None:
     """Bridges in a ring do not reach each other out of nothing: the only way is a, c, d, e."""
     machine = machine_of(BRIDGES)
-    assert machine.game.circuit is not None
     assert len(machine.game.circuit.outputs.loop_signal)
     plan = _find(machine)[-1]
     assert isinstance(plan, Plan)
