@@ -49,6 +49,8 @@ def reachable(circuit: Circuit, state: NDArray[np.bool_], *, legally: bool) -> V
         if (following == fluents).all():
             return value
         fluents = following
+        # What is open stays so.
+        of_legal, of_next = (gates[value[gates] != OPEN] for gates in (of_legal, of_next))
 
 
 def of_literals(literals: Literals, value: Values) -> Values:
