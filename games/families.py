@@ -2,8 +2,7 @@
 
 An entry of `FAMILIES` is all that a family needs to be known. It names two packages, whose modules are imported when
 they are first needed, as each loads kernels:
-- `rules`: `recognise` with `recognise(machine)` and `bind(machine)`, which raises `NotRecognised` instead of returning
-  None, and `verify` with `count_agreeing(machine, binding, positions, seed)`;
+- `rules`: `recognise` with `RECOGNITION`, a `games.native.recognition.Recognition`;
 - `engine`: its `KERNELS` (an `agent.search.kernel_groups.KernelGroup`), and `engine` with `make_engine(machine, role)`.
 """
 
@@ -11,12 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
-
-from games.native.refusal import NotRecognised
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from games.gdl.running.machine import CircuitMachine
+    from games.native.recognition import Recognition
 
 
 class Binding(Protocol):
@@ -40,26 +38,30 @@ class Family:
     engine: str
     """Package of its engine."""
 
+    @property
+    def recognition(self) -> Recognition[Any]:
+        """How its games are recognised."""
+        recognition: Recognition[Any] = import_module(f"{self.rules}.recognise").RECOGNITION
+        return recognition
+
     def recognise(self, machine: CircuitMachine) -> Binding | None:
         """The binding of a compiled rulesheet to this family; None for any other game."""
-        binding: Binding | None = import_module(f"{self.rules}.recognise").recognise(machine)
+        binding: Binding | None = self.recognition.recognise(machine)
         return binding
 
     def refusal(self, machine: CircuitMachine) -> str | None:
         """Why a compiled rulesheet is no game of this family, for a person; None where it is one."""
+        from games.native.recognition import NotRecognised
+
         try:
-            import_module(f"{self.rules}.recognise").bind(machine)
+            self.recognition.bind(machine)
         except NotRecognised as error:
             return str(error)
         return None
 
     def count_agreeing(self, machine: CircuitMachine, binding: Binding, positions: int, seed: int) -> int:
-        """Compares native rules and circuit on random matches until `positions` were compared or one differs.
-
-        Returns how many agree; fewer than `positions` means that the next one did not.
-        """
-        verify = import_module(f"{self.rules}.verify")
-        return int(verify.count_agreeing(machine, binding, positions, seed=seed))
+        """See `Recognition.count_agreeing`."""
+        return self.recognition.count_agreeing(machine, binding, positions, seed=seed)
 
 
 FAMILIES = (

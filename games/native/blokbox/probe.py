@@ -16,16 +16,12 @@ from games.gdl.running.batches import MatchPositions, facts_in, packed
 from games.gdl.running.machine import CircuitMachine
 from games.native.blokbox.variant import BOARD_CELLS, MAX_PIECES
 from games.native.midway import Undoing
-from games.native.refusal import NotRecognised
+from games.native.recognition import NotRecognised
 
 Bits = NDArray[np.bool_]
 
 MAX_PLIES = 2 * MAX_PIECES + 1
 """Bound on plies; no match of the family is as long."""
-
-
-class NotBlokbox(NotRecognised):
-    """The game does not behave like one of the family; the text names the failed check."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +111,16 @@ class Probe:
         """Looks at random matches."""
         if len(self.machine.roles) != 2:
             roles = len(self.machine.roles)
-            raise NotBlokbox(f"{roles} role{'s' * (roles != 1)} instead of 2")
+            raise NotRecognised(f"{roles} role{'s' * (roles != 1)} instead of 2")
         most = max(len(moves) for moves in self.machine.game.moves)
         if most > BOARD_CELLS * MAX_PIECES:
-            raise NotBlokbox(f"{most} moves of a role, more than {MAX_PIECES} pieces have on {BOARD_CELLS} cells")
+            raise NotRecognised(f"{most} moves of a role, more than {MAX_PIECES} pieces have on {BOARD_CELLS} cells")
         seen = self.machine.sample
         ply = _plies(seen)
         if seen.terminal[ply == 0].any():
-            raise NotBlokbox("the first position is the end")
+            raise NotRecognised("the first position is the end")
         if ply.max() > MAX_PLIES or seen.terminal.sum() < (ply == 0).sum():
-            raise NotBlokbox(f"a random match goes on for more than {MAX_PLIES} plies, or gets stuck")
+            raise NotRecognised(f"a random match goes on for more than {MAX_PLIES} plies, or gets stuck")
         first, waiting = self._turns(seen, ply)
         return Watched(first, waiting, np.stack([seen.states[ply == n][0] for n in (0, 1)]))
 
@@ -139,7 +135,7 @@ class Probe:
                     waiting.append(int(idle[0]))
             if len(waiting) == 2:
                 return first, waiting
-        raise NotBlokbox("the roles do not take turns, the other one waiting with always the same move")
+        raise NotRecognised("the roles do not take turns, the other one waiting with always the same move")
 
     def _try_moves(self, base: Bits, role: int, waiting: list[int]) -> Effects:
         n_moves = len(self.machine.game.moves[role])
@@ -151,7 +147,7 @@ class Probe:
         adds = after & touched & ~base
         removes = ~after & touched & base
         if adds[waiting[role]].any() or removes[waiting[role]].any():
-            raise NotBlokbox("waiting changes something")
+            raise NotRecognised("waiting changes something")
         return Effects(base, waiting[role], adds, removes)
 
     def obstacles(self, role: int, effects: list[Effects], cells: list[NDArray[np.int64]], free: Bits) -> Obstacles:

@@ -20,7 +20,7 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.blokbox.binding import BindingError, BlokboxBinding
 from games.native.blokbox.geometry import Neighbourhoods, embed
-from games.native.blokbox.probe import Bits, Effects, NotBlokbox, Obstacles, Probe
+from games.native.blokbox.probe import Bits, Effects, Obstacles, Probe
 from games.native.blokbox.variant import (
     BOARD_CELLS,
     CORNER_STEPS,
@@ -30,46 +30,16 @@ from games.native.blokbox.variant import (
     Cell,
     Shape,
 )
-from games.native.blokbox.verify import count_agreeing
-
-VERIFIED_POSITIONS = 20_000
-"""Positions of random matches on which a binding must agree: many whole matches, in a fraction of a second."""
-
-
-def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> BlokboxBinding | None:
-    """The binding of a game of the family, verified on `positions` positions; None for other games."""
-    try:
-        return bind(machine, positions=positions)
-    except NotBlokbox:
-        return None
-
-
-def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> BlokboxBinding:
-    """Like `recognise`, but raises `NotBlokbox` for other games."""
-    try:
-        return _verified(machine, propose(machine), positions)
-    except NotBlokbox:
-        if machine.freed is None:
-            raise
-    return _verified(machine, _propose_midway(machine, machine.freed), positions)
-
-
-def _verified(machine: CircuitMachine, binding: BlokboxBinding, positions: int) -> BlokboxBinding:
-    agreeing = count_agreeing(machine, binding, positions)
-    if agreeing < positions:
-        raise NotBlokbox(
-            f"it looks like {binding.variant}, but in random matches native rules and circuit differ after {agreeing} "
-            "positions"
-        )
-    return binding
+from games.native.blokbox.verify import follow
+from games.native.recognition import NotRecognised, Recognition
 
 
 def propose(machine: CircuitMachine) -> BlokboxBinding:
-    """The only possible binding, by the experiments. Raises `NotBlokbox` where there is none."""
+    """The only possible binding, by the experiments. Raises `NotRecognised` where there is none."""
     return _Proposal(machine, *Probe(machine).observe()).binding()
 
 
-def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> BlokboxBinding:
+def propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> BlokboxBinding:
     """The freed machine's binding, begun in the first position of the machine itself."""
     binding = _Proposal(freed, *Probe(machine).observe_midway(Probe(freed))).binding()
     facts = machine.facts(machine.initial())
@@ -87,7 +57,7 @@ def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> BlokboxBi
     try:
         binding.position(facts)
     except BindingError as error:
-        raise NotBlokbox(f"it looks like {begun}, but it begins in no position of it: {error}") from None
+        raise NotRecognised(f"it looks like {begun}, but it begins in no position of it: {error}") from None
     return binding
 
 
@@ -115,9 +85,9 @@ class _Proposal:
         added = [effects.adds.any(axis=0) for effects in self.effects]
         removed = [effects.removes.any(axis=0) for effects in self.effects]
         if (added[0] & added[1]).any() or ((added[0] | added[1]) & (removed[0] | removed[1])).any():
-            raise NotBlokbox("moves take back what others do: pieces that lie do not stay")
+            raise NotRecognised("moves take back what others do: pieces that lie do not stay")
         if not all(facts.any() for facts in added):
-            raise NotBlokbox("the moves of a role put nothing on a board")
+            raise NotRecognised("the moves of a role put nothing on a board")
         self.added = [np.flatnonzero(facts) for facts in added]
         self.free = removed[0] & removed[1]
         self.pieces = [facts & ~self.free for facts in removed]
@@ -126,7 +96,7 @@ class _Proposal:
             spent[effects.waiting] = 1
             if (spent != 1).any():
                 number = int(spent[np.flatnonzero(spent != 1)[0]])
-                raise NotBlokbox(f"a move uses up {number} facts that could be pieces instead of 1")
+                raise NotRecognised(f"a move uses up {number} facts that could be pieces instead of 1")
 
     def _free_facts(self) -> Bits:
         """bool[fluents, fluents]: [f, g] where fact f says that a cell is taken, and fact g that it is empty."""
@@ -192,7 +162,7 @@ class _Proposal:
     def binding(self) -> BlokboxBinding:
         grid = embed(self._neighbourhoods())
         if grid is None:
-            raise NotBlokbox(
+            raise NotRecognised(
                 f"its {self.n_squares} squares are no grid within {SIDE}x{SIDE}, by what stands in the way of what"
             )
         width = 1 + max(x for x, _ in grid.values())
@@ -269,7 +239,7 @@ class _Proposal:
                     anchors[key].add(anchor)
                     keyed[player].append((move, key, anchor))
         if len(numbers) > MAX_PIECES:
-            raise NotBlokbox(f"{len(numbers)} pieces, more than {MAX_PIECES}")
+            raise NotRecognised(f"{len(numbers)} pieces, more than {MAX_PIECES}")
         # Large shapes first: they matter early, and moves are listed in this order.
         keys = sorted(anchors, key=lambda key: (-len(key[1]), key))
         index = {key: number for number, key in enumerate(keys)}
@@ -327,3 +297,7 @@ def _closed_neighbours(
         around[index] = touched[telling[:, index]].all(axis=0)
     shown: Bits = np.any(telling, axis=0)
     return beside, around, shown
+
+
+RECOGNITION = Recognition("Blokbox", propose, propose_midway, follow)
+recognise = RECOGNITION.recognise

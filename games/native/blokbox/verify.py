@@ -16,9 +16,7 @@ from games.machine import Term
 from games.native.blokbox.binding import BlokboxBinding
 from games.native.blokbox.rules import PlacementWorkspace, list_moves, new_placement_workspace, placements, play
 from games.native.blokbox.variant import BOARD_CELLS, POSITION_WORDS, TURN, BlokboxVariant
-
-MATCHES_AT_ONCE = 64
-"""Matches played at once: one per lane of a word."""
+from games.native.recognition import Follow, NotRecognised
 
 
 class _Maps(NamedTuple):
@@ -44,38 +42,23 @@ class _Maps(NamedTuple):
     """(words): facts that change with the turn."""
 
 
-def count_agreeing(machine: CircuitMachine, binding: BlokboxBinding, positions: int, *, seed: int = 2) -> int:
-    """Number of positions of random matches with the same legal moves, next facts, end and goals.
-
-    Stops at `positions` or a few more, or before a batch of 64 matches with a difference.
-    """
-    maps = _maps(binding, machine)
-    if maps is None:
-        return 0
-    variant = binding.variant
+def follow(machine: CircuitMachine, binding: BlokboxBinding) -> Follow:
+    """Compares facts, legal moves, end and goals in matches. Raises `NotRecognised` where a cell has no fact."""
+    maps, variant = _maps(binding, machine), binding.variant
     buffers = _buffers(variant, machine.words)
-    first, second = binding.roles
-    seen = 0
-    while seen < positions:
-        seed += 1
-        sample = machine.random_matches(MATCHES_AT_ONCE, seed, max_plies=200)
-        legal, terminal = machine.legal_of(sample.states)
-        goals = machine.goals_of(sample.states[terminal])
+
+    def compare(sample: MatchPositions, legal: NDArray[np.bool_], goals: NDArray[np.float64]) -> bool:
         loser = np.full(len(sample.match), -1, np.int64)
-        same = _follow(variant.tables, variant.start, sample, legal, maps, buffers, loser)
-        lost_by_first = loser[terminal] == 0
-        if not (
-            same
-            and (goals[:, first] == np.where(lost_by_first, 0, 100)).all()
-            and (goals[:, second] == np.where(lost_by_first, 100, 0)).all()
-        ):
-            return seen
-        seen += len(sample.match)
-    return seen
+        if not _follow(variant.tables, variant.start, sample, legal, maps, buffers, loser):
+            return False
+        lost = loser[sample.terminal][:, None] == np.array([0, 1])
+        return bool((goals[:, list(binding.roles)] == np.where(lost, 0, 100)).all())
+
+    return compare
 
 
-def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps | None:
-    """The binding's maps; None where a placement covers a cell without a fact."""
+def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps:
+    """The binding's maps. Raises `NotRecognised` where a placement covers a cell without a fact."""
     fluents = {fact: index for index, fact in enumerate(machine.game.fluents)}
     n_native = len(binding.variant.shapes) * BOARD_CELLS
     move_of = np.full((2, max(len(moves) for moves in machine.game.moves)), -1, np.int64)
@@ -102,7 +85,7 @@ def _maps(binding: BlokboxBinding, machine: CircuitMachine) -> _Maps | None:
             for dx, dy in shape.cells:
                 cell = x + dx, y + dy
                 if cell not in cell_facts:
-                    return None
+                    raise NotRecognised(f"a piece covers {cell}, for which there is no fact")
                 mark(sets[player, move], cell_facts[cell])
                 if cell in free_facts:
                     mark(clears[player, move], free_facts[cell])

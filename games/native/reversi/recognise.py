@@ -18,11 +18,11 @@ from games.gdl.running.batches import facts_in, packed
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term, UnknownFactError
 from games.native.midway import Undoing
-from games.native.refusal import NotRecognised
+from games.native.recognition import NotRecognised, Recognition
 from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.geometry import Triple, embed
 from games.native.reversi.rules import ReversiVariant
-from games.native.reversi.verify import agrees
+from games.native.reversi.verify import follow
 
 Bits = npt.NDArray[np.bool_]
 
@@ -36,43 +36,9 @@ MOST_FREED_FACTS = 1024
 """Most facts of a freed machine, of which many may never change."""
 MIN_CELLS = 8
 """Least number of moves per role."""
-VERIFIED_POSITIONS = 20_000
-"""Positions of random matches on which a binding must agree."""
 
 
-class NotReversi(NotRecognised):
-    """The game does not behave like one of the family; the text names the failed check."""
-
-
-def recognise(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> ReversiBinding | None:
-    """The binding of a game of the family, verified on `positions` positions; None for other games."""
-    try:
-        return bind(machine, positions=positions)
-    except NotReversi:
-        return None
-
-
-def bind(machine: CircuitMachine, *, positions: int = VERIFIED_POSITIONS) -> ReversiBinding:
-    """Like `recognise`, but raises `NotReversi` for other games."""
-    try:
-        return _verified(machine, propose(machine), positions)
-    except NotReversi:
-        if machine.freed is None:
-            raise
-    return _verified(machine, _propose_midway(machine, machine.freed), positions)
-
-
-def _verified(machine: CircuitMachine, binding: ReversiBinding, positions: int) -> ReversiBinding:
-    if not agrees(machine, binding, positions):
-        cells = binding.variant.playable.bit_count()
-        raise NotReversi(
-            f"it looks like Reversi on {cells} cells, but in random matches or on full boards legal moves, discs, end "
-            "or goals differ from the native rules"
-        )
-    return binding
-
-
-def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> ReversiBinding:
+def propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> ReversiBinding:
     """The freed machine's binding, begun in the first position of the machine itself."""
     _check_size(freed, MOST_FREED_FACTS)
     undoing = Undoing(freed)
@@ -82,34 +48,34 @@ def _propose_midway(machine: CircuitMachine, freed: CircuitMachine) -> ReversiBi
             observed = _observe(begun)
             binding = _bind(begun, observed, _cells(observed))
             break
-        except NotReversi:
+        except NotRecognised:
             if seed == MIDWAY_SAMPLES:
                 raise
     try:
         first = binding.position(machine.facts(machine.initial()))
     except UnknownFactError as error:
-        raise NotReversi(f"it looks like Reversi, but it begins in no position: {error}") from None
+        raise NotRecognised(f"it looks like Reversi, but it begins in no position: {error}") from None
     return replace(binding, variant=replace(binding.variant, start=first.discs, first=first.turn))
 
 
 def propose(machine: CircuitMachine) -> ReversiBinding:
-    """A binding that fits a few random matches and the geometry. Raises `NotReversi`."""
+    """A binding that fits a few random matches and the geometry. Raises `NotRecognised`."""
     _check_size(machine, MOST_FACTS)
     observed = _observe(machine)
     return _bind(machine, observed, _cells(observed))
 
 
 def _check_size(machine: CircuitMachine, most_facts: int) -> None:
-    """Raises `NotReversi` where roles, moves or facts are too many or too few."""
+    """Raises `NotRecognised` where roles, moves or facts are too many or too few."""
     moves = [len(moves) for moves in machine.game.moves]
     if len(moves) != 2:
-        raise NotReversi(f"{len(moves)} role{'s' * (len(moves) != 1)} instead of 2")
+        raise NotRecognised(f"{len(moves)} role{'s' * (len(moves) != 1)} instead of 2")
     if min(moves) < MIN_CELLS:
-        raise NotReversi(f"a role has {min(moves)} moves, and boards are looked at from {MIN_CELLS} cells on")
+        raise NotRecognised(f"a role has {min(moves)} moves, and boards are looked at from {MIN_CELLS} cells on")
     if max(moves) > 65:
-        raise NotReversi(f"a role has {max(moves)} moves, more than 64 cells and a pass")
+        raise NotRecognised(f"a role has {max(moves)} moves, more than 64 cells and a pass")
     if len(machine.game.fluents) > most_facts:
-        raise NotReversi(f"{len(machine.game.fluents)} facts change, more than 64 cells have")
+        raise NotRecognised(f"{len(machine.game.fluents)} facts change, more than 64 cells have")
 
 
 @dataclass(frozen=True)
@@ -150,7 +116,7 @@ class _Cells:
 
 
 def _observe(machine: CircuitMachine) -> _Observed:
-    """Look at random matches. Raises `NotReversi` unless one role at a time has a choice, the other a single pass."""
+    """Looks at random matches. Raises `NotRecognised` unless one role at a time has a choice, the other one a pass."""
     sample = machine.sample
     fluents = len(machine.game.fluents)
     bits = facts_in(sample.states, fluents)
@@ -158,7 +124,7 @@ def _observe(machine: CircuitMachine) -> _Observed:
     split = int(machine.programs.role_start[1])
     follows = np.flatnonzero((sample.match[:-1] == sample.match[1:]) & (sample.joint[:-1, 0] >= 0))
     if len(follows) == 0 or not terminal.any():
-        raise NotReversi("no random match ends")
+        raise NotRecognised("no random match ends")
     joint = sample.joint[follows]
     changes = (bits[follows] != bits[follows + 1]).sum(axis=1)
     by_role = (legal[:, :split], legal[:, split:])
@@ -170,9 +136,9 @@ def _observe(machine: CircuitMachine) -> _Observed:
         active[:, role] = np.delete(part, [waits[role], passes[role]], axis=1).any(axis=1)
     active[terminal] = False
     if active.all(axis=1).any():
-        raise NotReversi("both roles have a choice at the same time: they do not take turns")
+        raise NotRecognised("both roles have a choice at the same time: they do not take turns")
     if not active.any(axis=0).all():
-        raise NotReversi("a role never has a choice")
+        raise NotRecognised("a role never has a choice")
     decided = active.any(axis=1)
     turn = active[decided, 1]
     control = {}
@@ -180,10 +146,10 @@ def _observe(machine: CircuitMachine) -> _Observed:
         same = (bits[decided] == (turn == role)[:, None]).all(axis=0)
         control.update({int(fluent): role for fluent in np.flatnonzero(same)})
     if not control:
-        raise NotReversi("no fact says whose turn it is")
+        raise NotRecognised("no fact says whose turn it is")
     moved = (joint != np.array(waits)) & (joint != np.array(passes))
     if moved.all(axis=1).any():
-        raise NotReversi("both roles move at the same time")
+        raise NotRecognised("both roles move at the same time")
     mover = np.where(moved[:, 0], 0, np.where(moved[:, 1], 1, -1)).astype(np.int64)
     flag, role = next(iter(control.items()))
     holder = np.where(bits[:, flag], role, 1 - role)
@@ -206,7 +172,7 @@ def _pass(legal: Bits, played: npt.NDArray[np.int32], changes: npt.NDArray[np.in
 
 
 def _cells(observed: _Observed) -> _Cells:
-    """Find disc fluents, pair those of one cell, find the moves that take cells. Raises `NotReversi`."""
+    """Find disc fluents, pair those of one cell, find the moves that take cells. Raises `NotRecognised`."""
     before, after, bits = observed.before, observed.after, observed.bits
     rises, falls = ~before & after, before & ~after
     by = [observed.mover == role for role in (0, 1)]
@@ -218,14 +184,14 @@ def _cells(observed: _Observed) -> _Cells:
     discs = [np.flatnonzero(up[role] & ~down[role] & ~up[1 - role] & stays & ~is_control) for role in (0, 1)]
     numbers = [len(facts) for facts in discs]
     if numbers[0] != numbers[1] or not MIN_CELLS <= numbers[0] <= 64:
-        raise NotReversi(
+        raise NotRecognised(
             f"{numbers[0]} and {numbers[1]} facts behave like discs of the roles (come by a role's moves, go only by "
             f"those of the other one), not as many of both, {MIN_CELLS} to 64"
         )
     counts = bits.astype(np.float32)
     together = counts[:, discs[0]].T @ counts[:, discs[1]] > 0
     if not ((~together).sum(axis=0) == 1).all() or not ((~together).sum(axis=1) == 1).all():
-        raise NotReversi(
+        raise NotRecognised(
             f"{numbers[0]} facts of each role behave like discs, but they do not form cells: pairs, one fact of each "
             "role, of which never both hold"
         )
@@ -247,28 +213,28 @@ def _cells(observed: _Observed) -> _Cells:
 
 
 def _moves(observed: _Observed, rises: Bits, role: int, discs: list[int]) -> list[int]:
-    """Per cell, the role's move that always puts a disc there, or -1. Raises `NotReversi` if moves are no cells."""
+    """Per cell, the role's move that always puts a disc there, or -1. Raises `NotRecognised` if moves are no cells."""
     result = [-1] * len(discs)
     mine = observed.mover == role
     for move in np.unique(observed.joint[mine, role]):
         always = rises[mine & (observed.joint[:, role] == move)][:, discs].all(axis=0)
         cells = np.flatnonzero(always)
         if len(cells) != 1:
-            raise NotReversi(f"a move always puts discs on {len(cells)} cells instead of 1")
+            raise NotRecognised(f"a move always puts discs on {len(cells)} cells instead of 1")
         if result[cells[0]] >= 0:
-            raise NotReversi("two moves of a role put a disc on the same cell")
+            raise NotRecognised("two moves of a role put a disc on the same cell")
         result[cells[0]] = int(move)
     return result
 
 
 def _bind(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> ReversiBinding:
-    """Find geometry, goals and first position, and express everything in terms. Raises `NotReversi`."""
+    """Find geometry, goals and first position, and express everything in terms. Raises `NotRecognised`."""
     triples = _triples(machine, observed, cells)
     if not triples:
-        raise NotReversi("a disc of the one role beside one of the other one makes no move legal: nothing is enclosed")
+        raise NotRecognised("a disc of one role beside one of the other one makes no move legal: nothing is enclosed")
     places = embed(len(cells.discs), triples)
     if places is None:
-        raise NotReversi(
+        raise NotRecognised(
             f"its {len(cells.discs)} cells, by the lines on which discs enclose others, are no part of an 8x8 board"
         )
     values, minority = _goals(machine, observed, cells)
@@ -324,7 +290,7 @@ def _craft(
 
 
 def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set[Triple]:
-    """All (w, u, v): role 0 may play w against role 1's disc on u and its own on v. `NotReversi` for several w."""
+    """All (w, u, v): role 0 may play w against role 1's disc on u and its own on v. `NotRecognised` for several w."""
     count = len(cells.discs)
     ordered = [(u, v) for u in range(count) for v in range(count) if u != v]
     owners = np.full((len(ordered), count), -1, np.int8)
@@ -335,7 +301,7 @@ def _triples(machine: CircuitMachine, observed: _Observed, cells: _Cells) -> set
     mine = legal[:, : int(machine.programs.role_start[1])].copy()
     mine[:, [observed.passes[0], observed.waits[0]]] = False
     if (mine.sum(axis=1) > 1).any():
-        raise NotReversi(
+        raise NotRecognised(
             "with one disc of each role alone on the board, several moves are legal instead of one that encloses"
         )
     taker = {pair[0]: cell for cell, pair in enumerate(cells.moves) if pair[0] >= 0}
@@ -352,7 +318,7 @@ def _goals(
 ) -> tuple[tuple[tuple[int, int, int], tuple[int, int, int]], bool]:
     """Per role the goals of a loss, a draw and a win, by full boards, and whether the minority wins.
 
-    Raises `NotReversi` where the number of discs does not decide.
+    Raises `NotRecognised` where the number of discs does not decide.
     """
     count = len(cells.discs)
     owners = np.zeros((3, count), np.int8)
@@ -367,10 +333,10 @@ def _goals(
         others = [row for row in found if not (row == values[0]).all() and not (row == values[2]).all()]
         values[1] = others[0] if len(others) == 1 else (values[0] + values[2]) // 2
     if np.isnan(values).any():
-        raise NotReversi("a role has no goal value on a full board")
+        raise NotRecognised("a role has no goal value on a full board")
     first, second = values[:, 0], values[:, 1]
     if first[0] == first[2] or (first[0] > first[2]) == (second[0] > second[2]):
-        raise NotReversi("full boards of one role's discs alone are not a win of one role and a loss of the other one")
+        raise NotRecognised("full boards of one role's discs alone are not a win of one role and a loss of the other")
     minority = bool(first[0] < first[2])
     order = (0, 1, 2) if minority else (2, 1, 0)
     losing_first = tuple(int(first[index]) for index in order)
@@ -379,3 +345,7 @@ def _goals(
         (losing_first[0], losing_first[1], losing_first[2]),
         (losing_second[0], losing_second[1], losing_second[2]),
     ), minority
+
+
+RECOGNITION = Recognition("Reversi", propose, propose_midway, follow)
+recognise = RECOGNITION.recognise

@@ -10,18 +10,15 @@ from numba import njit
 
 from games.bits.board8x8 import flips
 from games.bits.compiling import INNER, KERNEL
-from games.gdl.running.batches import packed
+from games.gdl.running.batches import MatchPositions, packed
 from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
+from games.native.recognition import Follow, NotRecognised
 from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.rules import legal_moves
 
 Words = npt.NDArray[np.uint64]
 
-_PLIES = 130
-"""Bound on plies; no match of the family is longer: every second ply takes a cell."""
-_CHUNK_MATCHES = 320
-"""Matches compared at once; bounds memory."""
 _FULL_BOARDS = 2000
 """Full boards whose goals are compared."""
 
@@ -47,37 +44,25 @@ _PASS, _UNKNOWN, _WAIT, _IDLE = -1, -2, -3, -4
 """Kinds of moves that take no cell: on the own turn, never legal, on the other's turn, on both turns."""
 
 
-def agrees(machine: CircuitMachine, binding: ReversiBinding, positions: int, *, seed: int = 2) -> bool:
-    """Whether binding and circuit agree on at least `positions` positions of whole random matches.
+def follow(machine: CircuitMachine, binding: ReversiBinding) -> Follow:
+    """Compares facts, legal moves, end and goals in matches.
 
-    Also compares the goals of nearly even full boards, which expose any other way of counting.
+    Raises `NotRecognised` where the goals of nearly even full boards differ, which expose any other way of counting.
     """
-    return count_agreeing(machine, binding, positions, seed=seed) >= positions and _same_goals_when_full(
-        machine, binding, seed
-    )
-
-
-def count_agreeing(machine: CircuitMachine, binding: ReversiBinding, positions: int, *, seed: int = 2) -> int:
-    """Number of positions of whole random matches that agree: at least `positions`, or fewer up to a difference."""
     layout = _layout(machine, binding)
-    if layout is None:
-        return 0
-    total = 0
-    while total < positions:
-        sample = machine.random_matches(min(_CHUNK_MATCHES, 16 + (positions - total) // 40), seed, max_plies=_PLIES)
-        seed += 1
-        legal, terminal = machine.legal_of(sample.states)
+    if not _same_goals_when_full(machine, binding, layout):
+        raise NotRecognised("it looks like Reversi, but discs are counted in another way")
+
+    def compare(sample: MatchPositions, legal: npt.NDArray[np.bool_], goals: npt.NDArray[np.float64]) -> bool:
         states = _with_constants(sample.states)
-        if not _same_rules(states, legal, terminal, sample.joint, sample.match, layout):
-            return total
-        if not _goals_match(machine, binding, layout, sample.states[sample.terminal]):
-            return total
-        total += len(sample.states)
-    return total
+        rules = _same_rules(states, legal, sample.terminal, sample.joint, sample.match, layout)
+        return bool(rules) and _goals_match(binding, layout, states[sample.terminal], goals)
+
+    return compare
 
 
-def _layout(machine: CircuitMachine, binding: ReversiBinding) -> _Layout | None:
-    """The binding's layout; None where no fluent says whose turn it is."""
+def _layout(machine: CircuitMachine, binding: ReversiBinding) -> _Layout:
+    """The binding's layout. Raises `NotRecognised` where no fluent says whose turn it is."""
     game = machine.game
     discs = np.full((2, 64), -1, np.int32)
     expected = np.full((len(game.fluents), 2), _CONSTANT, np.int32)
@@ -99,7 +84,7 @@ def _layout(machine: CircuitMachine, binding: ReversiBinding) -> _Layout | None:
             if meaning in (_DISC_0, _DISC_1):
                 discs[meaning, cell] = index.get(fact, 64 * machine.words + (fact in always))
     if binding.control.keys().isdisjoint(index):
-        return None
+        raise NotRecognised("no fact that changes says whose turn it is")
     cells = [_meaning(binding, role, move) for role in (0, 1) for move in game.moves[role]]
     return _Layout(
         discs,
@@ -227,20 +212,16 @@ def _margins(states: Words, layout: _Layout) -> npt.NDArray[np.int64]:
     return np.asarray(first - second)
 
 
-def _goals_match(machine: CircuitMachine, binding: ReversiBinding, layout: _Layout, states: Words) -> bool:
-    """Whether the goals of finished positions (uint64[n, words]) are the binding's."""
-    results = np.sign(_margins(_with_constants(states), layout)) * binding.variant.sign
+def _goals_match(binding: ReversiBinding, layout: _Layout, states: Words, goals: npt.NDArray[np.float64]) -> bool:
+    """Whether the goals (float64[n, 2]) of finished positions (uint64[n, words + 1]) are the binding's."""
+    results = np.sign(_margins(states, layout)) * binding.variant.sign
     table = np.array(binding.goals)
-    expected = np.stack([table[0][1 + results], table[1][1 - results]], axis=1)
-    return bool((machine.goals_of(states) == expected).all())
+    return bool((goals == np.stack([table[0][1 + results], table[1][1 - results]], axis=1)).all())
 
 
-def _same_goals_when_full(machine: CircuitMachine, binding: ReversiBinding, seed: int) -> bool:
+def _same_goals_when_full(machine: CircuitMachine, binding: ReversiBinding, layout: _Layout) -> bool:
     """Whether the goals of random, nearly even full boards are the binding's; discs that never change stay."""
-    layout = _layout(machine, binding)
-    if layout is None:
-        return False
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(2)
     never, always = 64 * machine.words, 64 * machine.words + 1
     bits = np.zeros((_FULL_BOARDS, len(machine.game.fluents)), np.bool_)
     lead = 0
@@ -258,7 +239,8 @@ def _same_goals_when_full(machine: CircuitMachine, binding: ReversiBinding, seed
         bits[:, fluent] |= (
             meaning == _FILLED or (meaning == _CONTROL and cell == 0) or (meaning == _CONSTANT and cell == 1)
         )
-    return _goals_match(machine, binding, layout, packed(bits))
+    states = packed(bits)
+    return _goals_match(binding, layout, _with_constants(states), machine.goals_of(states))
 
 
 def warm_kernels() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from games.native.blokbox.binding import BlokboxBinding
-from games.native.blokbox.recognise import bind
+from games.native.blokbox.recognise import RECOGNITION
 from games.native.blokbox.variant import BlokboxVariant, Cell, Shape
 from tests.circuits import own_machine
 
@@ -36,4 +36,4 @@ def variant_of(pieces: Sequence[Sequence[Cell]], width: int, height: int, starts
 @cache
 def own_binding() -> BlokboxBinding:
     """Its binding, verified on some positions."""
-    return bind(own_machine("blokbox"), positions=100)
+    return RECOGNITION.bind(own_machine("blokbox"), positions=100)

@@ -12,9 +12,8 @@ from games.gdl.running.machine import CircuitMachine
 from games.machine import Term
 from games.native.reversi.binding import ReversiBinding
 from games.native.reversi.geometry import embed
-from games.native.reversi.recognise import recognise
+from games.native.reversi.recognise import RECOGNITION, recognise
 from games.native.reversi.rules import ReversiVariant
-from games.native.reversi.verify import count_agreeing
 from protocol.kif import read_rulesheet, write
 from tests import circuits
 from tests.games.gdl import disguise
@@ -208,10 +207,10 @@ def test_disagreement_is_counted() -> None:
     binding = recognise(machine, positions=3000)
     assert binding is not None
     wrong = ReversiBinding(
-        **{**vars(binding), "variant": ReversiVariant(**{**vars(binding.variant), "minority": True})}
+        **{**vars(binding), "variant": ReversiVariant(**{**vars(binding.variant), "noop": not binding.variant.noop})}
     )
-    assert count_agreeing(machine, binding, 5000) >= 5000
-    assert count_agreeing(machine, wrong, 5000) < 5000
+    assert RECOGNITION.count_agreeing(machine, binding, 5000) >= 5000
+    assert RECOGNITION.count_agreeing(machine, wrong, 5000) < 5000
 
 
 def test_geometry_from_triples() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from games.machine import State, StateMachine
-from games.native.refusal import NotRecognised
+from games.native.recognition import NotRecognised, Recognition
 
 MOST_STATES = 100
 
@@ -22,16 +22,8 @@ class Heap:
         return f"a heap of {max(self.left.values())}"
 
 
-def recognise(machine: StateMachine) -> Heap | None:
-    """The binding of a game of the family; None for any other."""
-    try:
-        return bind(machine)
-    except NotRecognised:
-        return None
-
-
 @lru_cache(maxsize=4)
-def bind(machine: StateMachine) -> Heap:
+def propose(machine: StateMachine) -> Heap:
     """The binding. Raises `NotRecognised`."""
     left: dict[State, int] = {}
 
@@ -50,3 +42,8 @@ def bind(machine: StateMachine) -> Heap:
 
     count(machine.initial())
     return Heap(left)
+
+
+RECOGNITION = Recognition("Heaps", propose, lambda machine, _: propose(machine), lambda *_: lambda *_: True)
+"""The proposal has looked at every state: there is nothing left to follow."""
+recognise = RECOGNITION.recognise
