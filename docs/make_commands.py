@@ -7,23 +7,28 @@ import io
 import os
 import re
 from pathlib import Path
+from textwrap import wrap
 from unittest import mock
 
 from agent.cli import main
+from agent.commands.options import own_rulesheets
 
 PAGE = Path(__file__).with_name("commands.md")
 WIDTH = 100
 
 HEAD = """# Commands
 
-Made from the help texts by `python docs/make_commands.py`.
+Made from the help texts by `python docs/make_commands.py`. A NAME is one of the
+{own}.
 """
+"""Head of the page, with the line that the help texts of such commands end with."""
 
 
 def page() -> str:
     """Returns the text of the page."""
     with mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH), "XDG_STATE_HOME": "/home/you/.local/state"}):
-        return HEAD + "".join(_sections([]))
+        own = "\n".join(wrap(own_rulesheets(), WIDTH))
+        return HEAD.format(own=own) + "".join(_sections([]))
 
 
 def _sections(command: list[str]) -> list[str]:
@@ -41,7 +46,7 @@ def _help(command: list[str]) -> str:
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
         main([*command, "--help"])
-    return output.getvalue()
+    return re.sub(r"\nown rulesheets: (?:.+\n)+", "", output.getvalue())
 
 
 if __name__ == "__main__":
