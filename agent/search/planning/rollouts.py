@@ -25,7 +25,7 @@ from games.bits.words import lowest
 from games.gdl.running.batches import facts_in
 from games.gdl.running.goals import read_goals
 from games.gdl.running.kernels import ALL, FIRST_WORD, NARROW, ONE, ZERO, advance, clear_sets, enter_move, evaluate
-from games.gdl.running.layout import ARITY, COUNT, FIRST, FIRST_FLUENT, FLIP, OUT, SLOT_TRUE, CircuitPrograms
+from games.gdl.running.layout import FIRST_FLUENT, SLOT_TRUE, CircuitPrograms, gates_of
 from games.gdl.running.machine import CircuitMachine
 from games.machine import State
 
@@ -163,13 +163,7 @@ class Rollouts:
 
 def _parts_of_best_goal(programs: CircuitPrograms) -> list[int]:
     """Goal slots that the best goal needs, as far as AND gates tell."""
-    inputs_of: dict[int, list[int]] = {}
-    """By slot of an AND gate."""
-    for run in programs.goal.runs:
-        arity, count, first, out = (int(run[column]) for column in (ARITY, COUNT, FIRST, OUT))
-        if arity and not run[FLIP]:
-            inputs = programs.goal.inputs[first : first + arity * count].reshape(count, arity).tolist()
-            inputs_of.update(zip(range(out, out + count), inputs, strict=True))
+    inputs_of = {slot: inputs for slot, flip, inputs in gates_of(programs.goal) if not flip}
     parts: set[int] = set()
     stack = [int(programs.goal_slot[programs.goal_value[:-1].argmax()])]
     while stack:
