@@ -49,7 +49,7 @@ GROUNDING: dict[str, Patches] = {
     "preparing splits": [(rewrite, "_MOST_PREPARING", 0)],
     "moves apart": [(ground, "separate_moves", lambda rules, estimates: list(rules))],
     "unfolding": [(ground, "unfold_large", lambda rules, estimates: None)],
-    "constant fluents": [(circuits, "reachable", lambda circuit, *_, **__: np.full(len(circuit.pool.kind), OPEN))],
+    "constant fluents": [(circuits, "reachable", lambda pool, *_: np.full(len(pool.kind), OPEN))],
     "factors": [(circuits, "factor", lambda pool, outputs: pool)],
 }
 """Steps before the kernels, each with the patches that leave it out."""

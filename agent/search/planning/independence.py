@@ -43,7 +43,9 @@ class Independence:
 
 def find_independence(machine: CircuitMachine, lists: GateLists, state: NDArray[np.bool_]) -> Independence | None:
     """The independence of moves from a state (bool[fluents]) on; None where some depend on the number of moves made."""
-    return _Analysis(machine, lists, reachable(lists.circuit, state, legally=True)).result()
+    return _Analysis(
+        machine, lists, reachable(lists.circuit.pool, lists.circuit.outputs, state, [lists.n_moves])
+    ).result()
 
 
 def bits(word: int) -> Iterator[int]:

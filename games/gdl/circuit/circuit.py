@@ -49,21 +49,20 @@ def build_circuit(program: GroundProgram, *, idle: bool = True, swept: bool = Tr
     n_fluents = len(program.fluents)
     initial = np.zeros(n_fluents, np.bool_)
     initial[program.initial] = True
+    constant = np.zeros(n_fluents, np.bool_)
+    if swept:
+        constant = reachable(pool, outputs, initial)[1 : n_fluents + 1] != OPEN
     whole = Circuit(
         roles=program.roles,
         fluents=program.fluents,
-        always=[],
+        always=[program.fluents[i] for i in np.flatnonzero(constant & initial)],
         initial=initial,
         moves=program.moves,
         goals=[[value for value, _ in values] for values in program.goals],
         pool=pool,
         outputs=outputs,
     )
-    if not swept:
-        return keeping(whole, np.ones(n_fluents, np.bool_))
-    constant = reachable(whole, initial, legally=False)[1 : n_fluents + 1] != OPEN
-    always = [program.fluents[i] for i in np.flatnonzero(constant & initial)]
-    return keeping(replace(whole, always=always), ~constant)
+    return keeping(whole, ~constant)
 
 
 def keeping(circuit: Circuit, kept: NDArray[np.bool_]) -> Circuit:

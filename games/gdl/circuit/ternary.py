@@ -5,18 +5,15 @@ To its fixpoint from the first state it is the sequential sweep of hardware synt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from games.bits.compiling import KERNEL
-from games.gdl.circuit.outputs import Literals, mark_live
-from games.gdl.circuit.pool import GATE, MOVE_SET, N_SIGNALS
-
-if TYPE_CHECKING:
-    from games.gdl.circuit.circuit import Circuit
+from games.gdl.circuit.outputs import Literals, Outputs, mark_live
+from games.gdl.circuit.pool import GATE, MOVE_SET, N_SIGNALS, Pool
 
 OPEN = 2
 """Truth value beside 0 and 1: either."""
@@ -25,12 +22,11 @@ Values = NDArray[np.int8]
 """Truth values, 0, 1 or OPEN."""
 
 
-def reachable(circuit: Circuit, state: NDArray[np.bool_], *, legally: bool) -> Values:
+def reachable(pool: Pool, outputs: Outputs, state: NDArray[np.bool_], legal: Sequence[int] | None = None) -> Values:
     """Per signal, its value in all states reachable from one (bool[fluents]); cycles and moves are open.
 
-    `legally`: each role makes a legal move, and not any move or none.
+    `legal` are the roles' numbers of moves, of which each makes a legal one; without it, they make any move, or none.
     """
-    pool, outputs = circuit.pool, circuit.outputs
     value = np.full(pool.counts[N_SIGNALS], OPEN, np.int8)
     value[0] = 1
     cycles = outputs.loop_signal, outputs.loop_definition
@@ -41,9 +37,9 @@ def reachable(circuit: Circuit, state: NDArray[np.bool_], *, legally: bool) -> V
     fluents = state.astype(np.int8)
     while True:
         value[1 : len(fluents) + 1] = fluents
-        if legally:
+        if legal is not None:
             simulate(pool.start, pool.size, pool.items, of_legal, value)
-            _enter_moves(circuit, value)
+            _enter_moves(pool, outputs, legal, value)
         simulate(pool.start, pool.size, pool.items, of_next, value)
         following = np.where(of_literals(outputs.next, value) == fluents, fluents, OPEN).astype(np.int8)
         if (following == fluents).all():
@@ -59,11 +55,9 @@ def of_literals(literals: Literals, value: Values) -> Values:
     return np.asarray(np.where(found == OPEN, found, found ^ (literals & 1)), np.int8)
 
 
-def _enter_moves(circuit: Circuit, value: Values) -> None:
+def _enter_moves(pool: Pool, outputs: Outputs, n_moves: Sequence[int], value: Values) -> None:
     """Sets the values of move sets, by those of the legal moves."""
-    pool = circuit.pool
-    possible = of_literals(circuit.outputs.legal, value) != 0
-    of_role = np.split(possible, np.cumsum([len(moves) for moves in circuit.moves]))
+    of_role = np.split(of_literals(outputs.legal, value) != 0, np.cumsum(n_moves))
     for signal in np.flatnonzero(pool.kind[: len(value)] == MOVE_SET):
         moves = of_role[pool.owner[signal]]
         inside = np.zeros(len(moves) + 1, np.bool_)

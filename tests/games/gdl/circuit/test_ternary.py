@@ -27,7 +27,8 @@ def test_holds_in_random_matches(name: str, legally: bool) -> None:
     """No position of a match contradicts it."""
     machine = own_machine(name)
     circuit, n = machine.game.circuit, len(machine.game.fluents)
-    value = reachable(circuit, circuit.initial, legally=legally)[1 : n + 1]
+    legal = [len(moves) for moves in circuit.moves] if legally else None
+    value = reachable(circuit.pool, circuit.outputs, circuit.initial, legal)[1 : n + 1]
     seen = facts_in(machine.sample.states, n)
     assert ((seen == value) | (value == OPEN)).all()
 
@@ -36,5 +37,5 @@ def test_what_no_legal_move_changes_stays() -> None:
     """The lamp stays whole where moves are legal."""
     circuit = machine_of(LAMP).game.circuit
     whole, lit = (1 + circuit.fluents.index(fact) for fact in ("whole", "lit"))
-    assert reachable(circuit, circuit.initial, legally=True)[[whole, lit]].tolist() == [1, OPEN]
-    assert reachable(circuit, circuit.initial, legally=False)[[whole, lit]].tolist() == [OPEN, OPEN]
+    values = [reachable(circuit.pool, circuit.outputs, circuit.initial, legal) for legal in ([2], None)]
+    assert [value[[whole, lit]].tolist() for value in values] == [[1, OPEN], [OPEN, OPEN]]
