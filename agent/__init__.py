@@ -1,9 +1,10 @@
 """The player and its laboratory.
 
-`cli` is the entry, `commands` its commands. `serving` answers managers, with `worker` processes that think by `search`
-on cores of this machine, or by `helpers` on others. `refereeing` is the manager's side, with `web` (the page) and
-`boards` (pictures). `checking` examines sheets and players, `kernels` compiles ahead, `lab` measures and trains. The
-modules beside them are shared: `errors`, `logs`, `processes`, `console`, `sheet`, `bounded_json`.
+`cli` is the entry, `commands` its commands. `serving` answers managers; the processes of a match are in `playing`, and
+think by `search` on cores of this machine, or by `helpers` on others. `refereeing` is the manager's side, with `web`
+(the page) and `boards` (pictures); `record` is the record of a match, `lobby` the page of `play`. `checking` examines
+sheets and players, `kernels` compiles ahead, `lab` measures and learns. The modules beside them are shared: `errors`,
+`logs`, `processes`, `console`, `sheet`, `bounded_json`, `json_lines`.
 """
 
 import sys

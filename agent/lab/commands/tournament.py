@@ -53,8 +53,8 @@ def add(commands: Commands) -> None:
         "easy, normal, strong, or a number of playouts a move), `random` (or random:SEED), `legal` (always the first "
         "legal move); engines as ENGINE@SECONDS or ENGINE@SECONDS+SECONDS, per move and before the first: "
         "general@0.2+5. NAME=PLAYER names one for the table. Engines: native, general (alpha-beta "
-        "or tree search, as it finds out), tree, playouts (tree search without an evaluation), montecarlo, plain "
-        "(Reversi, 6 plies without patterns); general+2@1 searches with 2 helpers on a Ray cluster "
+        "or tree search, as it finds out), tree, montecarlo, plain (Reversi, 6 plies without "
+        "patterns); general+2@1 searches with 2 helpers on a Ray cluster "
         "(docs/cluster-match.md)",
     )
     parser.add_argument(

@@ -1,3 +1,3 @@
-"""Conformity of rulesheets' machines with reference traces and the interpreter: `conform`, with `trace_replay` and the
+"""Conformity of rulesheets' machines with reference traces and the interpreter: `sheets`, with `trace_replay` and the
 report `conformity`.
 """

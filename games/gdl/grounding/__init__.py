@@ -1,3 +1,3 @@
-"""From rules with variables to ground ones: rewritings (`rewrite`, `demand`, `split_moves`, `unfold`), estimates of
-their cost (`estimate`), and gringo (`ground`, `observer`).
+"""From rules with variables to ground ones: rewritings (`rewrite`, `demand`, `split_moves`, `unfold`, `freeing`),
+estimates of their cost (`estimate`), and gringo (`ground`, `observer`).
 """

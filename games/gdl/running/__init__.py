@@ -2,5 +2,5 @@
 
 `schedule` orders the gates, `layout` turns them into programs over slots, `kernels` evaluate these; `goals` reads goal
 values, `playouts` plays random matches, `batches` answers queries for arrays of states. `machine` is the
-`StateMachine`. `rebuilding` reads a machine's circuit back.
+`StateMachine`.
 """
