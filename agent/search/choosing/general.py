@@ -82,7 +82,7 @@ class GeneralSearch(Engine):
         self._halt = np.zeros(1, np.uint8)
         """Stop flag of that thread."""
         self._state = machine.initial()
-        self.name, self.reason = "alpha-beta or tree search", "trial matches decide which"
+        self.name, self.reason = "alpha-beta or tree search", f"{self._tree.reason}; trial matches decide which"
 
     def begin(self, state: State) -> None:
         self._state = state

@@ -71,7 +71,7 @@ def test_the_agent_and_its_helpers_search_the_lean_game(machine: CircuitMachine)
     assert isinstance(engine, LeanSearch)
     assert team.machine is machine.lean
     assert engine.uses_start_clock
-    assert engine.name == "tree search"
+    assert engine.name == "alpha-beta or tree search"
     assert "random matches are cheap" in engine.reason
 
 
