@@ -28,7 +28,7 @@ MOST_PARTS = 12
 def structure_of(circuit: Circuit, layout: Layout) -> dict[str, object]:
     """`symmetries` and `parts` of a game as JSON data, if they are found within bounds.
 
-    `layout` knows columns and rows. The circuit is the one that play uses: rewriting the rules may have hidden symmetries.
+    `layout` knows columns and rows. The circuit is that of play: rewriting the rules may have hidden symmetries.
     """
     child = ChildProcess(_structure, circuit, place_names(layout), bounds=BOUNDS)
     found: dict[str, object] = {}
