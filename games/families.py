@@ -40,7 +40,7 @@ class Family:
 
     @property
     def recognition(self) -> Recognition[Any]:
-        """How its games are recognised."""
+        """The recognition of its games."""
         recognition: Recognition[Any] = import_module(f"{self.rules}.recognise").RECOGNITION
         return recognition
 

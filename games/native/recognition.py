@@ -34,7 +34,7 @@ class NotRecognised(Exception):
 
 @dataclass(frozen=True)
 class Recognition(Generic[BindingT]):
-    """How games of a family are recognised: by behaviour, never by names."""
+    """The recognition of a family's games, by behaviour and never by names."""
 
     title: str
     propose: Callable[[CircuitMachine], BindingT]

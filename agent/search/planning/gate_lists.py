@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit
-from games.gdl.circuit.outputs import mark_live
-from games.gdl.circuit.pool import GATE, MOVE_SET, N_SIGNALS
+from games.gdl.circuit.outputs import Literals, mark_live
+from games.gdl.circuit.pool import GATE, MOVE_SET, N_SIGNALS, items_of
 
 
 class Gate(NamedTuple):
@@ -63,18 +63,26 @@ def fluent_literal(fluent: int) -> int:
     return 2 * fluent + 2
 
 
+def needed(circuit: Circuit, literals: Literals) -> NDArray[np.bool_]:
+    """The signals (bool[signals]) that some literals depend on."""
+    live: NDArray[np.bool_] = mark_live(
+        circuit.pool, literals, circuit.outputs.loop_signal, circuit.outputs.loop_definition
+    )
+    return live
+
+
 def read_circuit(circuit: Circuit) -> GateLists:
     """The lists of a circuit with one role."""
     pool, outputs = circuit.pool, circuit.outputs
     n, n_moves = int(pool.counts[N_SIGNALS]), len(circuit.moves[0])
     legal, following, goal = (
-        mark_live(pool, roots, outputs.loop_signal, outputs.loop_definition)
+        needed(circuit, roots)
         for roots in (np.concatenate((outputs.legal, outputs.terminal)), outputs.next, outputs.goal)
     )
     sets = np.flatnonzero(pool.kind[:n] == MOVE_SET).tolist()
     sets_of: list[list[int]] = [[] for _ in range(n_moves + 1)]
     for number, signal in enumerate(sets):
-        for move in pool.items[pool.start[signal] : pool.start[signal] + pool.size[signal]]:
+        for move in items_of(pool, signal):
             sets_of[move].append(number)
     return GateLists(
         circuit=circuit,

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.search.planning.gate_lists import GateLists
+from agent.search.planning.gate_lists import GateLists, needed
 from agent.search.tree.clock import clock_fluents
+from games.gdl.circuit.pool import GATE
 from games.gdl.circuit.ternary import OPEN, Values, of_literals, reachable, simulate
 from games.gdl.running.batches import facts_in
 from games.gdl.running.machine import CircuitMachine
@@ -66,7 +67,7 @@ class _Analysis:
         """By gate."""
         self._moves = np.flatnonzero(of_literals(outputs.legal, within) != 0).tolist()
         """Moves that may be legal."""
-        self._open = [value == OPEN for value in within[1 : lists.n_fluents + 1]]
+        self._open = (within[1 : lists.n_fluents + 1] == OPEN).tolist()
         """Per fluent, whether it may change."""
         self._alive = self._implied(lists.terminal, 0)
         """Values of signals while the match is not over."""
@@ -77,7 +78,11 @@ class _Analysis:
         """Values while the match is not over, in a step without a move."""
         self._without[list(self._alive)] = list(self._alive.values())
         self._without[[literal >> 1 for literal in lists.sets]] = 0
-        self._open_gates = [self._open_cone(literal) for literal in lists.fluent_next]
+        open_gates = (self._pool.kind[: len(within)] == GATE) & (self._without == OPEN)
+        self._open_gates = [
+            np.flatnonzero(needed(lists.circuit, np.array([following])) & open_gates) for following in outputs.next
+        ]
+        """Per fluent, the open gates that its next value depends on."""
         self._users: list[list[int]] = [[] for _ in lists.sets]
         """Per move set, the open fluents, without clocks, whose next value depends on it."""
         for f, literal in enumerate(lists.fluent_next):
@@ -123,17 +128,6 @@ class _Analysis:
                     fluents[loop >> 1], sets[loop >> 1] = found
                     changed = True
         return fluents, sets
-
-    def _open_cone(self, literal: int) -> NDArray[np.int64]:
-        """The open gates that a literal depends on, in order."""
-        seen: set[int] = set()
-        stack = [literal >> 1]
-        while stack:
-            signal = stack.pop()
-            if signal in self._inputs and signal not in seen and self._without[signal] == OPEN:
-                seen.add(signal)
-                stack.extend(i >> 1 for i in self._inputs[signal])
-        return np.array(sorted(seen), np.int64)
 
     def _effects(self, move: int, restless: Iterable[int]) -> tuple[int, int]:
         """Fluents that a move affects and reads; restless ones change unless the move names them."""

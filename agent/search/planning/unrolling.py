@@ -10,8 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 from agent.search.planning.formula import FALSE, TRUE, Formula, Literal
-from agent.search.planning.gate_lists import GateLists, Program, fluent_literal
+from agent.search.planning.gate_lists import GateLists, Program, fluent_literal, needed
 from agent.search.planning.independence import Independence, bits
 from agent.search.planning.move_choices import MoveChoices
 
@@ -40,7 +42,7 @@ class Unrolling(ABC):
 
     def _after(self, program: Program) -> list[Literal]:
         """The values of the circuit's literals after a program in the present state."""
-        values = [TRUE, FALSE, *[FALSE] * (self._circuit.n_literals - 2)]
+        values = [TRUE, *[FALSE] * (self._circuit.n_literals - 1)]
         for fluent, literal in enumerate(self._fluents):
             set_value(values, fluent_literal(fluent), literal)
         unroll(self.formula, program, values)
@@ -255,21 +257,10 @@ def _cones(circuit: GateLists) -> list[tuple[list[int], Program]]:
     gates = {gate.out >> 1: gate for gate in circuit.next.gates}
     loops = {loop >> 1: (loop, definition) for loop, definition in circuit.next.loops}
     result = []
-    for literal in circuit.fluent_next:
-        seen: set[int] = set()
-        stack = [literal]
-        while stack:
-            signal = stack.pop() >> 1
-            if signal in seen:
-                continue
-            seen.add(signal)
-            if signal in gates:
-                stack.extend(gates[signal].inputs)
-            elif signal in loops:
-                stack.append(loops[signal][1])
-        order = sorted(seen)
-        program = Program([gates[s] for s in order if s in gates], [loops[s] for s in order if s in loops])
-        result.append(([sets[s] for s in order if s in sets], program))
+    for following in circuit.circuit.outputs.next:
+        cone = np.flatnonzero(needed(circuit.circuit, np.array([following]))).tolist()
+        program = Program([gates[s] for s in cone if s in gates], [loops[s] for s in cone if s in loops])
+        result.append(([sets[s] for s in cone if s in sets], program))
     return result
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import mark_live
-from games.gdl.circuit.pool import FLUENT, GATE, LOOP, MOVE_SET, N_SIGNALS
+from games.gdl.circuit.pool import FLUENT, GATE, LOOP, MOVE_SET, N_SIGNALS, items_of
 from games.machine import Term
 
 Manner: TypeAlias = Literal["one", "choice", "all"]
@@ -107,8 +107,8 @@ class _Finder:
         return 1 << (self._n + 1 + number)
 
     def _items(self, signal: int) -> list[int]:
-        pool = self._circuit.pool
-        return pool.items[pool.start[signal] : pool.start[signal] + pool.size[signal]].tolist()  # type: ignore[no-any-return]
+        items: list[int] = items_of(self._circuit.pool, signal).tolist()
+        return items
 
     def _inputs_of_signals(self) -> list[int]:
         """Per signal, the fluents and move sets it depends on."""

@@ -87,6 +87,12 @@ def new_pool(n_fluents: int, n_moves: NDArray[np.int32], signals: int, items: in
     return pool
 
 
+def items_of(pool: Pool, signal: int) -> NDArray[np.int32]:
+    """A view of a signal's items."""
+    start = pool.start[signal]
+    return pool.items[start : start + pool.size[signal]]
+
+
 def grow(pool: Pool) -> Pool:
     """The same pool with twice the room."""
     signals = 2 * len(pool.kind)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from games.bits.compiling import KERNEL
 from games.gdl.circuit.outputs import Literals, Outputs, mark_live
-from games.gdl.circuit.pool import GATE, MOVE_SET, N_SIGNALS, Pool
+from games.gdl.circuit.pool import GATE, MOVE_SET, N_SIGNALS, Pool, items_of
 
 OPEN = 2
 """Truth value beside 0 and 1: either."""
@@ -32,7 +32,7 @@ def reachable(pool: Pool, outputs: Outputs, state: NDArray[np.bool_], legal: Seq
     cycles = outputs.loop_signal, outputs.loop_definition
     of_legal, of_next = (
         np.flatnonzero(mark_live(pool, roots, *cycles) & (pool.kind[: len(value)] == GATE))
-        for roots in (outputs.legal, outputs.next)
+        for roots in (outputs.legal if legal is not None else outputs.legal[:0], outputs.next)
     )
     fluents = state.astype(np.int8)
     while True:
@@ -58,10 +58,10 @@ def of_literals(literals: Literals, value: Values) -> Values:
 def _enter_moves(pool: Pool, outputs: Outputs, n_moves: Sequence[int], value: Values) -> None:
     """Sets the values of move sets, by those of the legal moves."""
     of_role = np.split(of_literals(outputs.legal, value) != 0, np.cumsum(n_moves))
-    for signal in np.flatnonzero(pool.kind[: len(value)] == MOVE_SET):
+    for signal in np.flatnonzero(pool.kind[: len(value)] == MOVE_SET).tolist():
         moves = of_role[pool.owner[signal]]
         inside = np.zeros(len(moves) + 1, np.bool_)
-        inside[pool.items[pool.start[signal] : pool.start[signal] + pool.size[signal]]] = True
+        inside[items_of(pool, signal)] = True
         member = moves & inside[:-1]
         value[signal] = 0 if not member.any() else 1 if (member == moves).all() else OPEN
 

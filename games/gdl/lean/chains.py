@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from games.gdl.circuit.builder import CircuitBuilder
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import Outputs, mark_live
-from games.gdl.circuit.pool import FALSE, FLUENT, LOOP
+from games.gdl.circuit.pool import FALSE, FLUENT, LOOP, items_of
 from games.gdl.lean.connection import connect
 from games.gdl.running.batches import MatchPositions, facts_in, packed
 from games.gdl.running.machine import CircuitMachine, compiled_game
@@ -274,7 +274,7 @@ class _Queries:
                 if signal - 1 in labels:
                     inputs[signal] = []
                 continue
-            items = pool.items[pool.start[signal] : pool.start[signal] + pool.size[signal]].tolist()
+            items = items_of(pool, signal).tolist()
             if any(item >> 1 in inputs for item in items):
                 inputs[signal] = items
         answers: dict[int, int] = {}

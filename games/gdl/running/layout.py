@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from games.gdl.circuit.circuit import Circuit
 from games.gdl.circuit.outputs import mark_live
-from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, Pool
+from games.gdl.circuit.pool import GATE, LOOP, MOVE_SET, Pool, items_of
 from games.gdl.running.schedule import argsort_small, local_levels, narrow, schedule
 from games.machine import USUAL_GOALS, GoalScale
 
@@ -150,7 +150,7 @@ def _sets_by_move(
     pool: Pool, sets: NDArray[np.int32], first_set: int, role_start: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     sizes = pool.size[sets].astype(np.int64)
-    items = [pool.items[pool.start[s] : pool.start[s] + pool.size[s]] for s in sets]
+    items = [items_of(pool, s) for s in sets]
     members = np.concatenate([np.zeros(0, np.int64), *items]).astype(np.int64)
     owners = np.repeat(pool.owner[sets], sizes)
     n_moves, n_roles = int(role_start[-1]), len(role_start) - 1

@@ -18,6 +18,7 @@ from games.gdl.circuit.pool import (
     Pool,
     conjoin,
     grow,
+    items_of,
     move_set,
     new_pool,
     sort,
@@ -44,7 +45,7 @@ def one_of(pool: Pool, role: int, moves: set[int]) -> int:
 def holds(pool: Pool, literal: int, fluents: Sequence[bool], joint: Sequence[int]) -> bool:
     """The value of a literal, by the definitions in the pool."""
     signal, negated = literal >> 1, bool(literal & 1)
-    items = pool.items[pool.start[signal] : pool.start[signal] + pool.size[signal]].tolist()
+    items = items_of(pool, signal).tolist()
     if signal == 0:
         value = True
     elif signal <= N_FLUENTS:
